@@ -62,6 +62,7 @@ type Conn struct {
 	queued   int   // bytes in queue and in the batch that is being written
 	waiting  int   // messages in queue and in that batch
 	flushing bool  // no more sends; close when the queue is empty
+	flushed  bool  // all was written before the connection closed
 	err      error // why the connection ended
 	closeErr error // of closing the socket
 }
@@ -232,10 +233,12 @@ func (c *Conn) CloseAfterFlush(ctx context.Context) error {
 		c.fail(fmt.Errorf("flush connection: %w", context.Cause(ctx)))
 		<-c.done
 	}
-	if err := c.Err(); !errors.Is(err, ErrClosed) {
-		return err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.flushed {
+		return nil
 	}
-	return nil
+	return c.err
 }
 
 // Done is closed when the connection is over and its goroutine gone.
@@ -298,7 +301,8 @@ func (c *Conn) take() (batch []message, over bool) {
 		return nil, true
 	}
 	batch, c.queue = c.queue, nil
-	return batch, len(batch) == 0 && c.flushing
+	c.flushed = len(batch) == 0 && c.flushing
+	return batch, c.flushed
 }
 
 // writeBatch writes messages in order, small ones together, and returns the

@@ -21,10 +21,10 @@ type PutBlobCapability struct {
 
 // CommentsRef tells which notebook a comments document belongs to.
 type CommentsRef struct {
-	Kind       string `json:"kind"` // "local_room", "local_path", "hosted_room"
-	RoomID     string `json:"room_id,omitempty"`
-	Path       string `json:"path,omitempty"`
-	NotebookID string `json:"notebook_id,omitempty"`
+	Kind          string `json:"kind"`                     // "local_room", "local_path", "hosted_room"
+	RoomID        string `json:"room_id,omitempty"`        // of a local_room
+	CanonicalPath string `json:"canonical_path,omitempty"` // of a local_path
+	RoomLocator   string `json:"room_locator,omitempty"`   // of a hosted_room
 }
 
 // Implementation names a daemon of ours and what it knows beyond the protocol.

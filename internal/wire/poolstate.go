@@ -75,7 +75,7 @@ type CellSnapshot struct {
 	Position       string         `json:"position"`
 	Source         string         `json:"source"`
 	ExecutionCount string         `json:"execution_count"` // JSON: "null", "5"
-	Metadata       map[string]any `json:"metadata"`
+	Metadata       map[string]any `json:"metadata"`        // an object, also if empty
 }
 
 // KernelInfo is the kernel in a NotebookState.
