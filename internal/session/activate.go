@@ -19,15 +19,16 @@ type activation struct {
 	ctx          context.Context         // immutable; ends with the error its callers get
 	cancel       context.CancelCauseFunc // immutable
 	waiters      int
-	done         chan struct{} // closed when result and err are final
-	result       Joined
+	done         chan struct{} // closed when slot, result and err are final
+	slot         *slot
+	result       Joined // without its Session: each waiter gets one of its own
 	err          error
 	turns        queue
 }
 
 // Joined is the outcome of a connect or create.
 type Joined struct {
-	Session
+	*Session            // must be released
 	Already      bool   // the client held it before
 	SwitchedFrom *Info  // the former default, when it was another notebook
 	LetGo        []Info // notebooks let go because of the limit
@@ -39,10 +40,13 @@ func (c *Client) Connect(ctx context.Context, t Target) (Joined, error) {
 	c.mu.Lock()
 	if s := c.findLocked(t); s != nil && s.live && !isDone(s.handle) {
 		c.overtakeAllLocked(s.identity())
-		j := c.adoptLocked(s)
+		from, old := c.setDefaultLocked(s)
+		j := Joined{Session: c.sessionLocked(s), Already: true, SwitchedFrom: from}
 		c.mu.Unlock()
-		j.close()
-		return j.Joined, nil
+		if old != nil {
+			old.Close()
+		}
+		return j, nil
 	}
 	a := c.pendingLocked(t)
 	switch {
@@ -63,35 +67,13 @@ func (c *Client) Connect(ctx context.Context, t Target) (Joined, error) {
 func (c *Client) Create(ctx context.Context, spec CreateSpec) (Joined, error) {
 	c.mu.Lock()
 	a := &activation{target: Target{Path: spec.Path, ID: spec.ID}, makesDefault: true, fixed: true}
-	c.activateLocked(a, func(ctx context.Context, _ Target) (Handle, error) { return c.o.Dialer.Create(ctx, spec) })
+	c.activateLocked(a, func(ctx context.Context, _ Target, _ Handle) (Handle, error) { return c.o.Dialer.Create(ctx, spec) })
 	a.waiters++
 	c.mu.Unlock()
 	return c.await(ctx, a)
 }
 
-// adopted is a Joined with handles that must be closed after unlocking.
-type adopted struct {
-	Joined
-	toClose []Handle
-}
-
-func (a adopted) close() {
-	for _, h := range a.toClose {
-		h.Close()
-	}
-}
-
-// adoptLocked makes a live slot the default.
-func (c *Client) adoptLocked(s *slot) adopted {
-	from, h := c.setDefaultLocked(s)
-	a := adopted{Joined: Joined{Session: c.sessionLocked(s), Already: true, SwitchedFrom: from}}
-	if h != nil {
-		a.toClose = append(a.toClose, h)
-	}
-	return a
-}
-
-type dialFunc func(context.Context, Target) (Handle, error)
+type dialFunc func(ctx context.Context, t Target, carry Handle) (Handle, error)
 
 // activateLocked starts an activation and overtakes older ones.
 func (c *Client) activateLocked(a *activation, dial dialFunc) *activation {
@@ -147,6 +129,10 @@ func (c *Client) endLocked(a *activation, err error) {
 func (c *Client) run(a *activation, dial dialFunc) {
 	c.mu.Lock()
 	t, located := a.target, a.located
+	var carry Handle
+	if s := c.findLocked(t); s != nil {
+		carry = s.carry()
+	}
 	c.mu.Unlock()
 	if !located {
 		t = c.o.Dialer.Locate(a.ctx, t)
@@ -155,13 +141,13 @@ func (c *Client) run(a *activation, dial dialFunc) {
 			return
 		}
 	}
-	h, err := c.dialAwake(a.ctx, t, dial)
+	h, err := c.dialAwake(a.ctx, t, func(ctx context.Context, t Target) (Handle, error) { return dial(ctx, t, carry) })
 	c.settle(a, h, err)
 }
 
 // dialAwake dials, and starts the daemon as often as it turns out not to be
 // there, for as long as a call may wait.
-func (c *Client) dialAwake(ctx context.Context, t Target, dial dialFunc) (Handle, error) {
+func (c *Client) dialAwake(ctx context.Context, t Target, dial func(context.Context, Target) (Handle, error)) (Handle, error) {
 	limit := time.NewTimer(c.o.Wait)
 	defer limit.Stop()
 	for delay := firstRetry; ; delay = min(2*delay, lastRetry) {
@@ -224,7 +210,12 @@ func (c *Client) follow(a, leader *activation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forgetLocked(a)
-	a.result, a.err = j, err
+	if a.err = err; err == nil {
+		a.slot = j.slot
+		j.Session.releaseLocked()
+		j.Session = nil
+		a.result = j
+	}
 	close(a.done)
 }
 
@@ -235,27 +226,28 @@ func (c *Client) settle(a *activation, h Handle, err error) {
 	switch {
 	case a.ctx.Err() != nil:
 		a.err = context.Cause(a.ctx)
-		if h != nil {
-			toClose = append(toClose, h)
-		}
+		toClose = append(toClose, h)
 	case err != nil:
 		a.err = err
 	default:
-		a.result, toClose = c.installActivated(a, h)
+		toClose = c.installActivated(a, h)
 	}
 	c.forgetLocked(a)
 	close(a.done)
 	c.mu.Unlock()
 	for _, h := range toClose {
-		h.Close()
+		if h != nil {
+			h.Close()
+		}
 	}
 }
 
-// installActivated puts the handle of a successful activation into its slot. The caller holds c.mu.
-func (c *Client) installActivated(a *activation, h Handle) (Joined, []Handle) {
+// installActivated puts the handle of a successful activation into its slot and
+// returns the handles to close, some of which may be nil. The caller holds c.mu.
+func (c *Client) installActivated(a *activation, h Handle) []Handle {
 	var toClose []Handle
 	s := c.findLocked(Target{Path: h.Path(), ID: h.ID()})
-	already := s != nil && s.handle != nil
+	a.result.Already = s != nil && s.handle != nil
 	if s == nil {
 		s = c.findLocked(a.target)
 	}
@@ -267,20 +259,17 @@ func (c *Client) installActivated(a *activation, h Handle) (Joined, []Handle) {
 	case s.live && !isDone(s.handle):
 		toClose = append(toClose, h)
 	default:
-		c.installLocked(s, h)
+		toClose = append(toClose, c.installLocked(s, h))
 	}
-	j := Joined{Already: already}
+	a.slot = s
 	if a.makesDefault {
 		from, old := c.setDefaultLocked(s)
-		j.SwitchedFrom = from
-		if old != nil {
-			toClose = append(toClose, old)
-		}
+		a.result.SwitchedFrom = from
+		toClose = append(toClose, old)
 	}
 	gone, more := c.trimLocked(s)
-	j.LetGo = gone
-	j.Session = c.sessionLocked(s)
-	return j, append(toClose, more...)
+	a.result.LetGo = gone
+	return append(toClose, more...)
 }
 
 // forgetLocked takes a out of the list of activations under way.
@@ -313,10 +302,17 @@ func (c *Client) await(ctx context.Context, a *activation) (Joined, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leaveLocked(a)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Joined{}, err
+	case a.err != nil:
+		return Joined{}, a.err
+	case a.slot.removed != nil:
+		return Joined{}, a.slot.removed.Err()
 	}
-	return a.result, a.err
+	j := a.result
+	j.Session = c.sessionLocked(a.slot)
+	return j, nil
 }
 
 // waitError turns the end of a caller's context into the error it gets.

@@ -44,6 +44,7 @@ type Client struct {
 	dropped         drops
 	lastDrop        *Drop         // what became of the last default; nil while there is one
 	daemonUp        chan struct{} // closed and replaced at every sign that the daemon is there
+	retired         []*joint      // replaced by a newer handle, but still read by some call
 	waking          bool          // a Wake is under way
 	wakeErr         error         // why the last Wake failed; nil after one that succeeded
 	closed          bool
@@ -52,13 +53,20 @@ type Client struct {
 // slot is a notebook that is held. Its fields are guarded by Client.mu.
 type slot struct {
 	target  Target
-	handle  Handle        // the last one; nil before the first join. Stays readable when lost
+	handle  *joint        // the last one; nil before the first join. Stays readable when lost
 	live    bool          // handle is joined and not known to be gone
 	removed *Drop         // set when the slot is no longer held
 	changed chan struct{} // closed and replaced when live or removed changes
 	lastErr error         // why the last rejoin failed
 	keeper  *keeper       // the rejoin under way; nil for none
 	turns   queue
+}
+
+// joint is a handle with the calls that read it. Its fields are guarded by Client.mu.
+type joint struct {
+	Handle
+	users   int
+	retired bool
 }
 
 // Info describes a notebook that a client holds.
@@ -102,7 +110,8 @@ func (c *Client) Close() error {
 	c.cancel()
 	c.mu.Lock()
 	c.closed = true
-	var handles []Handle
+	handles := c.retired
+	c.retired = nil
 	for _, s := range c.slots {
 		if s.handle != nil {
 			handles = append(handles, s.handle)
@@ -151,6 +160,14 @@ func (c *Client) touchLocked(s *slot) {
 	}
 }
 
+// defaultOrLocked returns the slot of t, or the default one when t is zero; nil for none.
+func (c *Client) defaultOrLocked(t Target) *slot {
+	if t.IsZero() {
+		return c.def
+	}
+	return c.findLocked(t)
+}
+
 func (c *Client) findLocked(t Target) *slot {
 	for _, s := range c.slots {
 		if s.identity().same(t) {
@@ -177,7 +194,10 @@ func (c *Client) removeLocked(s *slot, d Drop) Handle {
 	}
 	s.removed, s.live = &d, false
 	s.notify()
-	return s.handle
+	if s.handle == nil {
+		return nil
+	}
+	return s.handle.Handle
 }
 
 // notify wakes everyone who waits for a change of s. The caller holds Client.mu.
@@ -186,9 +206,12 @@ func (s *slot) notify() {
 	s.changed = make(chan struct{})
 }
 
-// installLocked puts h into s and starts its watch. The caller has checked that it is wanted.
-func (c *Client) installLocked(s *slot, h Handle) {
-	s.handle, s.live, s.lastErr = h, true, nil
+// installLocked puts h into s and starts its watch. The caller has checked that it
+// is wanted, and must close the handle that is returned (nil for none).
+func (c *Client) installLocked(s *slot, h Handle) Handle {
+	old := c.retireLocked(s.handle)
+	j := &joint{Handle: h}
+	s.handle, s.live, s.lastErr = j, true, nil
 	s.target = Target{Path: cmp.Or(h.Path(), s.target.Path), ID: h.ID()}
 	if s.keeper != nil {
 		s.keeper.cancel()
@@ -196,12 +219,27 @@ func (c *Client) installLocked(s *slot, h Handle) {
 	}
 	c.dropped.forget(s.target)
 	s.notify()
-	c.wg.Go(func() { c.watchHandle(s, h) })
+	c.wg.Go(func() { c.watchHandle(s, j) })
+	return old
+}
+
+// retireLocked takes note that j was replaced. It returns what must be closed
+// now; a handle that some call still reads is closed when that call is over.
+func (c *Client) retireLocked(j *joint) Handle {
+	if j == nil {
+		return nil
+	}
+	if j.users == 0 {
+		return j.Handle
+	}
+	j.retired = true
+	c.retired = append(c.retired, j)
+	return nil
 }
 
 // watchHandle notices that a handle is gone and has its slot joined again,
 // without waiting for a tool call or an event of the daemon.
-func (c *Client) watchHandle(s *slot, h Handle) {
+func (c *Client) watchHandle(s *slot, h *joint) {
 	select {
 	case <-c.ctx.Done():
 		return
@@ -216,7 +254,6 @@ func (c *Client) watchHandle(s *slot, h Handle) {
 	if lost {
 		c.o.Logger.Info("notebook connection lost", "notebook", target.String())
 	}
-	h.Close()
 }
 
 // lostLocked marks a slot as lost and starts its keeper.
@@ -276,10 +313,10 @@ func (c *Client) trimLocked(keep *slot) (gone []Info, toClose []Handle) {
 }
 
 // SavedAs tells the client that the notebook of s has a new path, by which it is to be rejoined.
-func (c *Client) SavedAs(s Session, path string) {
+func (c *Client) SavedAs(s *Session, path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.slot != nil && s.slot.removed == nil && s.slot.handle == s.Handle && path != "" {
+	if s.slot.removed == nil && s.slot.handle == s.joint && path != "" {
 		s.slot.target = Target{Path: path, ID: s.Handle.ID()}
 	}
 }
@@ -311,10 +348,7 @@ func (c *Client) disconnectLocked(t Target) (Info, Handle, error) {
 		}
 		t = s.identity()
 	}
-	s := c.def
-	if !t.IsZero() {
-		s = c.findLocked(t)
-	}
+	s := c.defaultOrLocked(t)
 	if s == nil {
 		return Info{}, nil, c.notHeldLocked(t)
 	}

@@ -14,14 +14,15 @@ type Handle interface {
 	ID() domain.NotebookID
 	Path() string          // "" while untitled; follows save-as
 	Done() <-chan struct{} // closed when the connection is gone
-	Close() error          // leaves the room; must return within a second or so, and may be called twice
+	Close() error          // leaves the room and frees what was read of it; takes a second or so at most, and may be called twice
 }
 
 // Dialer reaches the daemon on behalf of one client.
 type Dialer interface {
 	// Dial opens the file or joins the notebook by id, as the target says. It
-	// creates no notebook. It returns ErrNoDaemon when nothing listens.
-	Dial(ctx context.Context, t Target) (Handle, error)
+	// creates no notebook. It returns ErrNoDaemon when nothing listens. carry is a
+	// lost handle of the same notebook whose unsent edits are to be taken along, or nil.
+	Dial(ctx context.Context, t Target, carry Handle) (Handle, error)
 	// Create makes a notebook. It returns ErrNoDaemon when nothing listens.
 	Create(ctx context.Context, spec CreateSpec) (Handle, error)
 	// Locate says what is known about an open notebook: its id and path. It

@@ -20,6 +20,7 @@ type fakeDaemon struct {
 	delays map[string]time.Duration // how long a dial to a target takes
 	hold   map[string]chan struct{} // a dial to this target waits until it is closed
 	open   map[*fakeHandle]bool
+	owned  map[*fakeHandle]bool // given out and not closed by the client
 	dials  []string
 	wakes  int
 	noWake error // what Wake fails with
@@ -28,7 +29,7 @@ type fakeDaemon struct {
 func newFakeDaemon() *fakeDaemon {
 	return &fakeDaemon{
 		up: true, rooms: map[string]domain.NotebookID{}, ids: map[domain.NotebookID]string{}, peers: map[domain.NotebookID]int{},
-		delays: map[string]time.Duration{}, hold: map[string]chan struct{}{}, open: map[*fakeHandle]bool{},
+		delays: map[string]time.Duration{}, hold: map[string]chan struct{}{}, open: map[*fakeHandle]bool{}, owned: map[*fakeHandle]bool{},
 	}
 }
 
@@ -52,7 +53,7 @@ func (d *fakeDaemon) addLocked(path string) domain.NotebookID {
 	return id
 }
 
-func (d *fakeDaemon) Dial(ctx context.Context, t Target) (Handle, error) {
+func (d *fakeDaemon) Dial(ctx context.Context, t Target, carry Handle) (Handle, error) {
 	d.mu.Lock()
 	d.dials = append(d.dials, t.String())
 	delay, hold := d.delays[t.String()], d.hold[t.String()]
@@ -99,7 +100,7 @@ func pause(ctx context.Context, delay time.Duration, hold chan struct{}) error {
 
 func (d *fakeDaemon) joinLocked(id domain.NotebookID) *fakeHandle {
 	h := &fakeHandle{d: d, id: id, path: d.ids[id], done: make(chan struct{})}
-	d.open[h] = true
+	d.open[h], d.owned[h] = true, true
 	d.peers[id]++
 	return h
 }
@@ -153,7 +154,7 @@ func (d *fakeDaemon) cut() {
 	}
 	d.mu.Unlock()
 	for _, h := range all {
-		h.Close()
+		h.lose()
 	}
 }
 
@@ -161,6 +162,12 @@ func (d *fakeDaemon) start() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.up = true
+}
+
+func (d *fakeDaemon) unclosed() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.owned)
 }
 
 func (d *fakeDaemon) dialCount() int {
@@ -192,7 +199,18 @@ type fakeHandle struct {
 func (h *fakeHandle) ID() domain.NotebookID { return h.id }
 func (h *fakeHandle) Path() string          { return h.path }
 func (h *fakeHandle) Done() <-chan struct{} { return h.done }
+
+// Close ends the connection and frees the handle.
 func (h *fakeHandle) Close() error {
+	h.lose()
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
+	delete(h.d.owned, h)
+	return nil
+}
+
+// lose ends the connection.
+func (h *fakeHandle) lose() {
 	h.once.Do(func() {
 		h.d.mu.Lock()
 		delete(h.d.open, h)
@@ -200,7 +218,6 @@ func (h *fakeHandle) Close() error {
 		h.d.mu.Unlock()
 		close(h.done)
 	})
-	return nil
 }
 
 // fixture is a client of a fake daemon, closed at the end of the test.
@@ -208,7 +225,12 @@ func fixture(t *testing.T, initial ...Initial) (*Client, *fakeDaemon) {
 	t.Helper()
 	d := newFakeDaemon()
 	c := NewClient(Options{Dialer: d, Initial: initial})
-	t.Cleanup(func() { c.Close() })
+	t.Cleanup(func() {
+		c.Close()
+		if n := d.unclosed(); n != 0 {
+			t.Errorf("%d handles were never closed", n)
+		}
+	})
 	return c, d
 }
 
@@ -220,10 +242,12 @@ func mustConnect(t *testing.T, c *Client, target Target) Joined {
 	if err != nil {
 		t.Fatalf("connect %s: %v", target, err)
 	}
+	j.Release()
 	return j
 }
 
-func mustUse(t *testing.T, c *Client, name string) Session {
+// mustUse uses a notebook as a short call does; the session is over when it returns.
+func mustUse(t *testing.T, c *Client, name string) *Session {
 	t.Helper()
 	s, err := use(t.Context(), c, name)
 	if err != nil {
@@ -232,10 +256,10 @@ func mustUse(t *testing.T, c *Client, name string) Session {
 	return s
 }
 
-func use(ctx context.Context, c *Client, name string) (Session, error) {
+func use(ctx context.Context, c *Client, name string) (*Session, error) {
 	r, err := c.Resolve(name)
 	if err != nil {
-		return Session{}, err
+		return nil, err
 	}
 	defer r.Release()
 	return r.Await(ctx)

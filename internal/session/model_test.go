@@ -78,7 +78,8 @@ func step(t *testing.T, rnd *rand.Rand, m *model, c *Client, d *fakeDaemon, wg *
 		started := make(chan struct{})
 		wg.Go(func() {
 			close(started)
-			_, err := c.Connect(t.Context(), file(path))
+			j, err := c.Connect(t.Context(), file(path))
+			j.Release()
 			m.say("connect %s: %v", path, err)
 			switch domain.CodeOf(err) {
 			case "", domain.CodeSessionSuperseded, domain.CodeSessionDisconnected:

@@ -43,12 +43,12 @@ func (c *Client) keepAllLocked() {
 func (c *Client) keep(ctx context.Context, s *slot, k *keeper) {
 	for delay := firstRetry; ; delay = min(2*delay, lastRetry) {
 		c.mu.Lock()
-		target, up := s.target, c.daemonUp
+		target, up, carry := s.target, c.daemonUp, s.carry()
 		c.mu.Unlock()
-		h, err := c.o.Dialer.Dial(ctx, target)
+		h, err := c.o.Dialer.Dial(ctx, target, carry)
 		if err == nil {
-			if !c.installKept(s, k, h) {
-				h.Close()
+			if unused := c.installKept(s, k, h); unused != nil {
+				unused.Close()
 			}
 			return
 		}
@@ -68,15 +68,23 @@ func (c *Client) keep(ctx context.Context, s *slot, k *keeper) {
 	}
 }
 
+// carry is the handle whose unsent edits a rejoin takes along.
+func (s *slot) carry() Handle {
+	if s.handle == nil {
+		return nil
+	}
+	return s.handle.Handle
+}
+
 // installKept is the last step of a rejoin: check and install under one lock.
-func (c *Client) installKept(s *slot, k *keeper, h Handle) bool {
+// It returns the handle to close: h itself when it is not wanted any more.
+func (c *Client) installKept(s *slot, k *keeper, h Handle) Handle {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.keeper != k || s.removed != nil || c.closed {
-		return false
+		return h
 	}
-	c.installLocked(s, h)
-	return true
+	return c.installLocked(s, h)
 }
 
 // giveUp records why a rejoin failed and reports whether it is not worth another
@@ -112,21 +120,16 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// Rejoin drops the connections of all held notebooks and joins them again.
+// Rejoin joins all held notebooks again, over connections that replace those of now.
 func (c *Client) Rejoin() {
 	c.mu.Lock()
-	var handles []Handle
 	for _, s := range c.slots {
 		if s.live {
-			handles = append(handles, s.handle)
 			c.lostLocked(s)
 		}
 	}
 	c.signalUpLocked()
 	c.mu.Unlock()
-	for _, h := range handles {
-		h.Close()
-	}
 }
 
 // signalUpLocked ends the waits of all keepers: the daemon is said to be there.

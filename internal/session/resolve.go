@@ -3,41 +3,77 @@ package session
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"runt/internal/domain"
 )
 
-// Session is a joined notebook as a call uses it. It stays readable when the
-// connection is lost meanwhile; Again gets the notebook's next handle.
+// Session is a joined notebook as one call uses it. It stays readable until
+// Release, also when the connection is lost meanwhile.
 type Session struct {
 	Handle Handle
 	slot   *slot
 	client *Client
+	joint  *joint // nil once released; guarded by Client.mu
 }
-
-// IsZero reports whether there is no session.
-func (s Session) IsZero() bool { return s.Handle == nil }
 
 // Target returns the notebook's id and path.
-func (s Session) Target() Target { return Target{Path: s.Handle.Path(), ID: s.Handle.ID()} }
+func (s *Session) Target() Target { return Target{Path: s.Handle.Path(), ID: s.Handle.ID()} }
 
 // Again waits until the notebook is joined, if the handle of s is gone, and
-// returns the session with the handle of now.
-func (s Session) Again(ctx context.Context) (Session, error) {
-	return s.client.awaitSlot(ctx, s.slot)
+// makes s a session with the handle of now.
+func (s *Session) Again(ctx context.Context) error {
+	next, err := s.client.awaitSlot(ctx, s.slot)
+	if err != nil {
+		return err
+	}
+	s.Release()
+	*s = *next
+	return nil
 }
 
-func (c *Client) sessionLocked(s *slot) Session {
-	return Session{Handle: s.handle, slot: s, client: c}
+// Release says that the call does not use the session any more. It may be called twice.
+func (s *Session) Release() {
+	if s == nil {
+		return
+	}
+	s.client.mu.Lock()
+	h := s.releaseLocked()
+	s.client.mu.Unlock()
+	if h != nil {
+		h.Close()
+	}
+}
+
+// releaseLocked returns the handle to close, nil for none.
+func (s *Session) releaseLocked() Handle {
+	j := s.joint
+	s.joint = nil
+	if j == nil {
+		return nil
+	}
+	j.users--
+	if !j.retired || j.users > 0 {
+		return nil
+	}
+	c := s.client
+	c.retired = slices.DeleteFunc(c.retired, func(o *joint) bool { return o == j })
+	return j.Handle
+}
+
+func (c *Client) sessionLocked(s *slot) *Session {
+	s.handle.users++
+	return &Session{Handle: s.handle.Handle, slot: s, client: c, joint: s.handle}
 }
 
 // Ref is the notebook that a call is about, as decided by Resolve.
 type Ref struct {
-	c     *Client
-	slot  *slot
-	act   *activation // waited for first, when set
-	turns []*turn
+	c       *Client
+	slot    *slot
+	act     *activation // waited for first, when set
+	turns   []*turn
+	session *Session
 }
 
 // Resolve decides which notebook is meant by name (id or path; "" means the
@@ -52,10 +88,7 @@ func (c *Client) Resolve(name string) (*Ref, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.pendingLocked(t)
-	s := c.def
-	if !t.IsZero() {
-		s = c.findLocked(t)
-	}
+	s := c.defaultOrLocked(t)
 	switch {
 	case s != nil && (a == nil || !t.IsZero()):
 		return &Ref{c: c, slot: s, turns: []*turn{s.turns.enter()}}, nil
@@ -73,42 +106,52 @@ func (c *Client) Resolve(name string) (*Ref, error) {
 }
 
 // Await waits for the call's turn and for the notebook to be joined, at most
-// as long as the client's Wait, and returns the session. The turn lasts until Release.
-func (r *Ref) Await(ctx context.Context) (Session, error) {
+// as long as the client's Wait, and returns the session, which lasts until Release.
+func (r *Ref) Await(ctx context.Context) (*Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.c.o.Wait)
 	defer cancel()
 	if r.act != nil {
-		s, err := r.awaitActivation(ctx)
-		if err != nil {
-			return Session{}, err
+		if err := r.awaitActivation(ctx); err != nil {
+			return nil, err
 		}
-		r.slot = s
-		r.turns = append(r.turns, s.turns.enter())
 	}
 	if err := r.turns[len(r.turns)-1].wait(ctx); err != nil {
-		return Session{}, r.c.whyNot(ctx, r.slot)
+		return nil, r.c.whyNot(ctx, r.slot)
 	}
-	return r.c.awaitSlot(ctx, r.slot)
+	s, err := r.c.awaitSlot(ctx, r.slot)
+	r.session = s
+	return s, err
 }
 
-func (r *Ref) awaitActivation(ctx context.Context) (*slot, error) {
+// awaitActivation waits for the connect that the call was queued behind, and
+// queues the call for the notebook that came of it.
+func (r *Ref) awaitActivation(ctx context.Context) error {
 	a := r.act
 	r.act = nil
 	j, err := r.c.await(ctx, a)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	r.slot = j.slot
+	j.Release()
 	if err := r.turns[0].wait(ctx); err != nil {
-		return nil, r.c.whyNot(ctx, j.slot)
+		return r.c.whyNot(ctx, r.slot)
 	}
-	return j.slot, nil
+	r.turns = append(r.turns, r.slot.turns.enter())
+	return nil
 }
 
-// Release gives the call's turn to the next call. It may be called twice.
-func (r *Ref) Release() {
+// Yield gives the call's turn to the next call on the notebook. It may be called twice.
+func (r *Ref) Yield() {
 	for _, t := range r.turns {
 		t.leave()
 	}
+}
+
+// Release ends the use of the notebook by the call. It may be called twice.
+func (r *Ref) Release() {
+	r.Yield()
+	r.session.Release()
 	if r.act != nil {
 		r.c.mu.Lock()
 		r.c.leaveLocked(r.act)
@@ -118,14 +161,14 @@ func (r *Ref) Release() {
 }
 
 // awaitSlot waits until s is joined. While it is not, the daemon is started if need be.
-func (c *Client) awaitSlot(ctx context.Context, s *slot) (Session, error) {
+func (c *Client) awaitSlot(ctx context.Context, s *slot) (*Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Wait)
 	defer cancel()
 	for {
 		c.mu.Lock()
 		if s.removed != nil {
 			c.mu.Unlock()
-			return Session{}, s.removed.Err()
+			return nil, s.removed.Err()
 		}
 		if s.live && isDone(s.handle) {
 			c.lostLocked(s)
@@ -146,7 +189,7 @@ func (c *Client) awaitSlot(ctx context.Context, s *slot) (Session, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return Session{}, c.whyNot(ctx, s)
+			return nil, c.whyNot(ctx, s)
 		}
 	}
 }
