@@ -1,0 +1,163 @@
+package automerge
+
+import (
+	"fmt"
+	"slices"
+)
+
+// applyPatches brings root up to date. An error means that root and patches do
+// not fit each other and root must be read anew.
+func applyPatches(root map[string]any, ps []Patch) error {
+	for i := range ps {
+		if _, err := applyPatch(root, ps[i].Path, &ps[i]); err != nil {
+			return fmt.Errorf("apply %v at %v: %w", ps[i].Action, ps[i].Path, err)
+		}
+	}
+	return nil
+}
+
+// applyPatch changes the value v, which lies path away from the changed thing,
+// and returns what stands there afterwards: lists and texts are replaced, maps
+// are changed in place.
+func applyPatch(v any, path []any, p *Patch) (any, error) {
+	if len(path) == 0 {
+		if _, ok := v.(Text); ok && p.Action == PatchSetText {
+			return p.Value, nil
+		}
+		return nil, errMisfit
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		return patchMap(x, path, p)
+	case []any:
+		return patchList(x, path, p)
+	case Text:
+		return patchText(x, path, p)
+	}
+	return nil, errMisfit
+}
+
+var errMisfit = fmt.Errorf("patch does not fit the document")
+
+func patchMap(m map[string]any, path []any, p *Patch) (any, error) {
+	key, ok := path[0].(string)
+	if !ok {
+		return nil, errMisfit
+	}
+	old, there := m[key]
+	if len(path) > 1 || p.Action == PatchSetText {
+		if !there {
+			return nil, errMisfit
+		}
+		changed, err := applyPatch(old, path[1:], p)
+		if err != nil {
+			return nil, err
+		}
+		m[key] = changed
+		return m, nil
+	}
+	switch p.Action {
+	case PatchPut:
+		m[key] = owned(p.Value)
+	case PatchDelete:
+		delete(m, key)
+	case PatchIncrement:
+		c, ok := old.(Counter)
+		if !ok {
+			return nil, errMisfit
+		}
+		m[key] = c + Counter(p.Value.(int64))
+	case PatchConflict:
+	default:
+		return nil, errMisfit
+	}
+	return m, nil
+}
+
+func patchList(l []any, path []any, p *Patch) (any, error) {
+	i, ok := path[0].(int)
+	if !ok || i > len(l) {
+		return nil, errMisfit
+	}
+	if len(path) > 1 || p.Action == PatchSetText {
+		if i == len(l) {
+			return nil, errMisfit
+		}
+		changed, err := applyPatch(l[i], path[1:], p)
+		if err != nil {
+			return nil, err
+		}
+		l[i] = changed
+		return l, nil
+	}
+	if p.Action == PatchInsert {
+		return slices.Insert(l, i, ownedAll(p.Value.([]any))...), nil
+	}
+	if p.Action == PatchDelete {
+		if p.Length > len(l)-i {
+			return nil, errMisfit
+		}
+		return slices.Delete(l, i, i+p.Length), nil
+	}
+	return patchElement(l, i, p)
+}
+
+func patchElement(l []any, i int, p *Patch) (any, error) {
+	if i == len(l) {
+		return nil, errMisfit
+	}
+	switch p.Action {
+	case PatchPut:
+		l[i] = owned(p.Value)
+	case PatchIncrement:
+		c, ok := l[i].(Counter)
+		if !ok {
+			return nil, errMisfit
+		}
+		l[i] = c + Counter(p.Value.(int64))
+	case PatchConflict:
+	default:
+		return nil, errMisfit
+	}
+	return l, nil
+}
+
+func patchText(t Text, path []any, p *Patch) (any, error) {
+	i, ok := path[0].(int)
+	if !ok || len(path) > 1 {
+		return nil, errMisfit
+	}
+	var s string
+	switch p.Action {
+	case PatchSplice:
+		s, ok = spliceText(string(t), i, 0, string(p.Value.(Text)))
+	case PatchDelete:
+		s, ok = spliceText(string(t), i, p.Length, "")
+	default:
+		return nil, errMisfit
+	}
+	if !ok {
+		return nil, errMisfit
+	}
+	return Text(s), nil
+}
+
+// owned gives the mirror containers of its own, since those of a patch belong
+// to whoever receives the Update.
+func owned(v any) any {
+	switch v.(type) {
+	case map[string]any:
+		return map[string]any{}
+	case []any:
+		return []any{}
+	}
+	return v
+}
+
+func ownedAll(vs []any) []any {
+	out := make([]any, len(vs))
+	for i, v := range vs {
+		out[i] = owned(v)
+	}
+	return out
+}
