@@ -1,0 +1,220 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"runt/internal/kernel/jmsg"
+	"runt/internal/kernel/link"
+)
+
+// execution is one that was asked for and is not over.
+type execution struct {
+	link.Execute
+	started   bool // the kernel runs its code
+	startedAt time.Time
+	reply     *executeReply // nil until it came
+	repliedAt time.Time
+	idle      bool
+	aborts    int       // how often the kernel refused it by mistake
+	heard     time.Time // when something of it last came on iopub
+	interrupt interruption
+}
+
+type executeReply struct {
+	Status  string          `json:"status"`
+	Count   *int64          `json:"execution_count"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// execute records an execution and sends it as soon as the kernel is free.
+func (c *core) execute(x *link.Execute, reply answer) {
+	if x == nil || x.ID == "" {
+		refuse(reply, "an execution needs an id")
+		return
+	}
+	if c.known[x.ID] {
+		accept(reply)
+		return
+	}
+	if !c.alive(reply) {
+		return
+	}
+	c.known[x.ID] = true
+	c.emit(link.Event{Kind: link.EventAccepted, ExecutionID: x.ID, Execute: x})
+	c.queue = append(c.queue, &execution{Execute: *x})
+	c.next()
+	accept(reply)
+}
+
+// next gives the kernel the first execution that waits, if the kernel is free.
+func (c *core) next() {
+	if c.phase != phaseReady || c.current != nil || len(c.queue) == 0 {
+		return
+	}
+	c.current, c.queue = c.queue[0], c.queue[1:]
+	c.sendExecute(c.current)
+}
+
+func (c *core) sendExecute(x *execution) {
+	c.fx.send(chShell, c.message(x.ID, "execute_request", map[string]any{
+		"code": x.Code, "silent": x.Silent, "store_history": x.StoreHistory && !x.Silent, "user_expressions": struct{}{},
+		"allow_stdin": x.AllowStdin,
+		// Nothing else is ever queued in the kernel, and a kernel that aborts after
+		// an error may abort what is sent a moment later too.
+		"stop_on_error": false,
+	}))
+}
+
+// cancel ends an execution that the kernel does not have yet.
+func (c *core) cancel(id string, reply answer) {
+	i := slices.IndexFunc(c.queue, func(x *execution) bool { return x.ID == id })
+	if i < 0 {
+		refuse(reply, "that execution is not waiting")
+		return
+	}
+	x := c.queue[i]
+	c.queue = slices.Delete(c.queue, i, i+1)
+	c.finish(x, link.Done{Status: link.StatusAborted, Reason: "cancelled before it started"})
+	accept(reply)
+}
+
+// finish reports the end of an execution that is no longer in the queue.
+func (c *core) finish(x *execution, d link.Done) {
+	if !c.busy() {
+		c.idleFrom = c.fx.now()
+	}
+	c.emit(link.Event{Kind: link.EventDone, ExecutionID: x.ID, Done: &d})
+}
+
+// executeReply takes the answer to the current execution.
+func (c *core) executeReply(m jmsg.Message) {
+	x := c.current
+	var r executeReply
+	if err := json.Unmarshal(m.Content, &r); err != nil {
+		r = executeReply{Status: link.StatusError}
+	}
+	aborted := r.Status == link.StatusAborted || r.Status == "abort"
+	if aborted && !x.started && !x.interrupt.wanted && x.aborts < maxAborts {
+		x.aborts++
+		c.fx.after(abortRetry, func() {
+			if c.current == x && x.reply == nil {
+				x.idle = false
+				c.sendExecute(x)
+			}
+		})
+		return
+	}
+	if aborted {
+		r.Status = link.StatusAborted
+	} else if r.Status != link.StatusOK {
+		r.Status = link.StatusError
+	}
+	if string(r.Payload) == "[]" || string(r.Payload) == "null" {
+		r.Payload = nil
+	}
+	x.reply, x.repliedAt = &r, c.fx.now()
+	x.heard = x.repliedAt
+	if !c.checkDone() {
+		c.awaitIdle(x, idleQuiet)
+	}
+}
+
+// awaitIdle ends the execution without its idle once iopub was quiet for long enough.
+func (c *core) awaitIdle(x *execution, d time.Duration) {
+	c.fx.after(d, func() {
+		if c.current != x {
+			return
+		}
+		now := c.fx.now()
+		quiet := now.Sub(x.heard)
+		if quiet < idleQuiet && now.Sub(x.repliedAt) < idleLimit {
+			c.awaitIdle(x, idleQuiet-quiet)
+			return
+		}
+		c.log.Warn("kernel did not say that it is idle", "execution", x.ID)
+		c.endCurrent("the kernel did not report idle")
+	})
+}
+
+// checkDone ends the current execution if both its reply and its idle are there.
+func (c *core) checkDone() bool {
+	if x := c.current; x == nil || x.reply == nil || !x.idle {
+		return false
+	}
+	c.endCurrent("")
+	return true
+}
+
+func (c *core) endCurrent(reason string) {
+	x := c.current
+	c.current, c.asked = nil, nil
+	r := x.reply
+	c.finish(x, link.Done{Status: r.Status, Count: r.Count, Payload: r.Payload, Reason: reason})
+	if r.Status == link.StatusError && x.StopOnError {
+		behind := c.queue
+		c.queue = nil
+		for _, y := range behind {
+			c.finish(y, link.Done{Status: link.StatusAborted, Reason: "an earlier execution failed"})
+		}
+	}
+	c.next()
+}
+
+// iopubMessage takes what the kernel publishes.
+func (c *core) iopubMessage(m jmsg.Message) {
+	if !c.live {
+		c.live = true
+		c.checkReady()
+	}
+	if c.probes[m.Parent.ID] || m.Header.Type == "iopub_welcome" {
+		return
+	}
+	id := ""
+	if c.known[m.Parent.ID] {
+		id = m.Parent.ID
+	}
+	x := c.current
+	if x != nil && x.ID != id {
+		x = nil
+	}
+	if x != nil {
+		x.heard = c.fx.now()
+	}
+	if m.Header.Type == "stream" {
+		c.stream(m, id)
+		return
+	}
+	c.emit(link.Event{Kind: link.EventMessage, ExecutionID: id, Message: toLink(m)})
+	if x == nil {
+		return
+	}
+	switch m.Header.Type {
+	case "execute_input":
+		c.startedNow(x)
+	case "status":
+		c.statusOf(x, m.Content)
+	}
+}
+
+// statusOf takes a busy or idle of the current execution.
+func (c *core) statusOf(x *execution, content json.RawMessage) {
+	var s struct {
+		State string `json:"execution_state"`
+	}
+	if json.Unmarshal(content, &s) != nil {
+		return
+	}
+	switch s.State {
+	case "busy":
+		c.fx.after(startedGuess, func() {
+			if c.current == x {
+				c.startedNow(x)
+			}
+		})
+	case "idle":
+		x.idle = true
+		c.checkDone()
+	}
+}
