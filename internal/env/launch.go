@@ -1,14 +1,16 @@
 package env
 
-// Launch is how to start one kernel.
-type Launch struct {
-	KernelName    string            // kernelspec name, as shown to users
-	DisplayName   string            // human name
-	Language      string            // language of the cells
-	Argv          []string          // command; {connection_file} stands for the path of the connection file
-	Env           map[string]string // set on top of the daemon's own environment
-	Dir           string            // working folder of the kernel
-	InterruptMode string            // "signal" or "message"
-	EnvSource     string            // which environment this is, such as "venv:project" or "uv:prewarmed"
-	Transport     string            // "ipc", or "tcp" for kernels that know nothing else
-}
+import "runt/internal/kernel/link"
+
+// Launch is how to start one kernel: what kernel.StartHost takes. Its EnvSource
+// is one of
+//
+//	venv:project     the .venv beside the notebook or above it
+//	venv:active      VIRTUAL_ENV
+//	conda:active     CONDA_PREFIX
+//	kernelspec:NAME  an installed kernelspec
+//	uv:prewarmed     the private environment for all, made by uv
+//	uv:inline        a private environment for the notebook's dependencies
+//
+// and pip: in the place of uv: where uv could not be had.
+type Launch = link.LaunchSpec

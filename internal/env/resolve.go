@@ -40,9 +40,6 @@ func (r *Resolver) Resolve(ctx context.Context, q Request, progress func(string)
 		return Launch{}, err
 	}
 	l.Dir = r.workingDir(q)
-	if l.Transport == "" {
-		l.Transport = "ipc"
-	}
 	r.log.Debug("kernel resolved", "kernel", l.KernelName, "source", l.EnvSource, "program", l.Argv[0])
 	return l, nil
 }
