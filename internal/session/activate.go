@@ -29,25 +29,54 @@ type activation struct {
 // Joined is the outcome of a connect or create.
 type Joined struct {
 	*Session            // must be released
+	Default      bool   // it is the default now; a later connect or create may have overtaken it
 	Already      bool   // the client held it before
 	SwitchedFrom *Info  // the former default, when it was another notebook
 	LetGo        []Info // notebooks let go because of the limit
 }
 
-// Connect joins the notebook and makes it the default. A call for the same
-// notebook that is under way is shared; one for another notebook is overtaken.
+// Pending is a connect or create under way. Exactly one Await must follow.
+type Pending struct {
+	c    *Client
+	act  *activation // nil when done is set
+	done Joined
+}
+
+// Await waits for the outcome.
+func (p *Pending) Await(ctx context.Context) (Joined, error) {
+	if p.act == nil {
+		return p.done, nil
+	}
+	return p.c.await(ctx, p.act)
+}
+
+// Connect joins the notebook and makes it the default. It is BeginConnect and Await.
 func (c *Client) Connect(ctx context.Context, t Target) (Joined, error) {
+	return c.BeginConnect(t).Await(ctx)
+}
+
+// Create makes a notebook and makes it the default. It is BeginCreate and Await.
+func (c *Client) Create(ctx context.Context, spec CreateSpec) (Joined, error) {
+	return c.BeginCreate(spec).Await(ctx)
+}
+
+// BeginConnect starts to join the notebook, to make it the default. Calls without
+// a notebook's name that are resolved from now on mean this one. A connect
+// to the same notebook that is under way is shared; one to another notebook is
+// overtaken. It does not block.
+func (c *Client) BeginConnect(t Target) *Pending {
 	c.mu.Lock()
 	if s := c.findLocked(t); s != nil && s.live && !isDone(s.handle) {
 		c.overtakeAllLocked(s.identity())
 		from, old := c.setDefaultLocked(s)
-		j := Joined{Session: c.sessionLocked(s), Already: true, SwitchedFrom: from}
+		j := Joined{Session: c.sessionLocked(s), Default: true, Already: true, SwitchedFrom: from}
 		c.mu.Unlock()
 		if old != nil {
 			old.Close()
 		}
-		return j, nil
+		return &Pending{c: c, done: j}
 	}
+	defer c.mu.Unlock()
 	a := c.pendingLocked(t)
 	switch {
 	case a == nil || a.fixed:
@@ -59,18 +88,17 @@ func (c *Client) Connect(ctx context.Context, t Target) (Joined, error) {
 		c.overtakeLocked(a)
 	}
 	a.waiters++
-	c.mu.Unlock()
-	return c.await(ctx, a)
+	return &Pending{c: c, act: a}
 }
 
-// Create makes a notebook and makes it the default.
-func (c *Client) Create(ctx context.Context, spec CreateSpec) (Joined, error) {
+// BeginCreate starts to make a notebook, to make it the default, as BeginConnect does.
+func (c *Client) BeginCreate(spec CreateSpec) *Pending {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	a := &activation{target: Target{Path: spec.Path, ID: spec.ID}, makesDefault: true, fixed: true}
 	c.activateLocked(a, func(ctx context.Context, _ Target, _ Handle) (Handle, error) { return c.o.Dialer.Create(ctx, spec) })
 	a.waiters++
-	c.mu.Unlock()
-	return c.await(ctx, a)
+	return &Pending{c: c, act: a}
 }
 
 type dialFunc func(ctx context.Context, t Target, carry Handle) (Handle, error)
@@ -104,7 +132,7 @@ func (c *Client) overtakeLocked(newest *activation) {
 			return
 		}
 		if a.makesDefault && a.located && (a.fixed || newest.fixed || !a.target.same(newest.target)) {
-			c.endLocked(a, errSuperseded(a.target))
+			c.overtakenLocked(a)
 		}
 	}
 }
@@ -113,9 +141,19 @@ func (c *Client) overtakeLocked(newest *activation) {
 func (c *Client) overtakeAllLocked(t Target) {
 	for _, a := range slices.Clone(c.acts) {
 		if a.makesDefault && (a.fixed || !a.target.same(t)) {
-			c.endLocked(a, errSuperseded(a.target))
+			c.overtakenLocked(a)
 		}
 	}
+}
+
+// overtakenLocked ends a connect that a later one has overtaken. A create is not
+// ended, because its notebook would be lost: it only does not become the default.
+func (c *Client) overtakenLocked(a *activation) {
+	if a.fixed {
+		a.makesDefault = false
+		return
+	}
+	c.endLocked(a, errSuperseded(a.target))
 }
 
 // endLocked cancels a: nothing of it will be installed.
@@ -311,7 +349,7 @@ func (c *Client) await(ctx context.Context, a *activation) (Joined, error) {
 		return Joined{}, a.slot.removed.Err()
 	}
 	j := a.result
-	j.Session = c.sessionLocked(a.slot)
+	j.Session, j.Default = c.sessionLocked(a.slot), c.def == a.slot
 	return j, nil
 }
 

@@ -192,6 +192,35 @@ func TestS16_LaterConnectOvertakes(t *testing.T) {
 	})
 }
 
+func TestS16_CreatesAreEachTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, d := fixture(t)
+		d.delays["create"] = time.Second
+		first, second := c.BeginCreate(CreateSpec{}), c.BeginCreate(CreateSpec{})
+		r, err := c.Resolve("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Release()
+		one, err := first.Await(t.Context())
+		if err != nil || one.Default {
+			t.Errorf("the first create: default %v, %v; want it made and not the default", one.Default, err)
+		}
+		two, err := second.Await(t.Context())
+		if err != nil || !two.Default {
+			t.Errorf("the second create: default %v, %v; want it the default", two.Default, err)
+		}
+		defer one.Release()
+		defer two.Release()
+		if s, err := r.Await(t.Context()); err != nil || s.Handle != two.Handle {
+			t.Errorf("a call queued behind the create got another notebook, or failed: %v", err)
+		}
+		if len(c.Held()) != 2 {
+			t.Errorf("holds %v, want both", c.Held())
+		}
+	})
+}
+
 func TestS17_ParallelConnectsMakeOnePeer(t *testing.T) {
 	for _, open := range []bool{true, false} {
 		t.Run(fmt.Sprintf("open=%v", open), func(t *testing.T) {
