@@ -132,8 +132,8 @@ func (d *decoder) string(pos int) (string, int, *fault) {
 		return "", end, err
 	}
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		s, err := d.unescape(raw, pos+1)
-		return s, end, err
+		out, err := d.unescape(make([]byte, 0, len(raw)), raw, pos+1)
+		return unsafe.String(unsafe.SliceData(out), len(out)), end, err
 	}
 	if len(raw) < aliasFrom {
 		return string(raw), end, nil
@@ -164,9 +164,8 @@ func checkText(raw []byte, offset int) *fault {
 // escapes maps the byte after a backslash to what it means.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unescape replaces the escapes of raw, which begins at offset.
-func (d *decoder) unescape(raw []byte, offset int) (string, *fault) {
-	out := make([]byte, 0, len(raw))
+// unescape appends raw, which begins at offset, with its escapes replaced.
+func (d *decoder) unescape(out, raw []byte, offset int) ([]byte, *fault) {
 	for i := 0; i < len(raw); {
 		n := bytes.IndexByte(raw[i:], '\\')
 		if n < 0 {
@@ -178,7 +177,7 @@ func (d *decoder) unescape(raw []byte, offset int) (string, *fault) {
 		if raw[i+1] != 'u' {
 			c := escapes[raw[i+1]]
 			if c == 0 {
-				return "", faultf(offset+i, "unknown escape \\%c", raw[i+1])
+				return out, faultf(offset+i, "unknown escape \\%c", raw[i+1])
 			}
 			out = append(out, c)
 			i += 2
@@ -186,7 +185,7 @@ func (d *decoder) unescape(raw []byte, offset int) (string, *fault) {
 		}
 		r, ok := hex4(raw[i:])
 		if !ok {
-			return "", faultf(offset+i, "\\u without four hexadecimal digits")
+			return out, faultf(offset+i, "\\u without four hexadecimal digits")
 		}
 		i += 6
 		if utf16.IsSurrogate(r) {
@@ -199,7 +198,48 @@ func (d *decoder) unescape(raw []byte, offset int) (string, *fault) {
 		}
 		out = utf8.AppendRune(out, r)
 	}
-	return unsafe.String(unsafe.SliceData(out), len(out)), nil
+	return out, nil
+}
+
+// text decodes the value at pos, and joins it when it is a list of strings. A
+// list is ragged when a part before its last one does not end a line.
+func (d *decoder) text(pos int) (v any, ragged bool, f *fault) {
+	if d.data[pos] != '[' {
+		v, _, f = d.value(pos)
+		return v, false, f
+	}
+	onlyText := true
+	end, f := eachElement(d.data, pos, 0, func(s span) *fault {
+		onlyText = onlyText && d.data[s.start] == '"'
+		return nil
+	})
+	if f != nil || !onlyText {
+		v, _, f = d.value(pos)
+		return v, false, f
+	}
+	out := make([]byte, 0, (end-pos)/2)
+	open := false
+	_, f = eachElement(d.data, pos, 0, func(s span) *fault {
+		ragged = ragged || open
+		raw := d.data[s.start+1 : s.end-1]
+		if f := checkText(raw, s.start+1); f != nil {
+			return f
+		}
+		var f *fault
+		before := len(out)
+		out, f = d.unescape(out, raw, s.start+1)
+		if len(out) > before {
+			open = !endsLine(out[before:])
+		}
+		return f
+	})
+	return string(out), ragged, f
+}
+
+// endsLine says that SplitLines splits after part.
+func endsLine(part []byte) bool {
+	r, _ := utf8.DecodeLastRune(part)
+	return strings.ContainsRune("\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", r)
 }
 
 // hex4 reads an escape \uXXXX at the start of raw.

@@ -2,11 +2,9 @@ package ipynb
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"runt/internal/domain"
 )
@@ -100,12 +98,18 @@ func (p *parser) members(pos int) (map[string]member, *fault) {
 	all := map[string]member{}
 	_, err := eachMember(p.data, pos, 0, func(m member) *fault {
 		key, _, err := p.string(m.keySpan.start)
-		if _, twice := all[key]; twice {
+		if err != nil {
+			return err
+		}
+		if earlier, twice := all[key]; twice {
 			p.duplicates = append(p.duplicates, key)
+			if _, _, err := p.value(earlier.value.start); err != nil { // its strings are still unchecked
+				return err
+			}
 		}
 		m.key = key
 		all[key] = m
-		return err
+		return nil
 	})
 	return all, err
 }
@@ -238,154 +242,4 @@ func (p *parser) rest(all map[string]member, known ...string) (map[string]any, *
 		extra[key] = v
 	}
 	return extra, nil
-}
-
-// cells reads the list of cells.
-func (p *parser) cells(f *File, list span) *fault {
-	if p.data[list.start] != '[' {
-		return shapef(list.start, "the cells are not a list")
-	}
-	_, err := eachElement(p.data, list.start, 0, func(s span) *fault {
-		if p.data[s.start] != '{' {
-			return shapef(s.start, "cell %d is not an object", len(f.Cells)+1)
-		}
-		cell, info, err := p.cell(len(f.Cells), s)
-		f.Cells, f.info = append(f.Cells, cell), append(f.info, info)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	f.faithful = p.identify(f.Cells, f.Minor)
-	return nil
-}
-
-// cell reads one cell. The id is as in the file, checked later by identify.
-func (p *parser) cell(i int, s span) (Cell, cellInfo, *fault) {
-	info := cellInfo{span: s}
-	all, err := p.members(s.start)
-	if err != nil {
-		return Cell{}, info, err
-	}
-	c := Cell{Type: p.cellType(i, all)}
-	if m, ok := all["id"]; ok {
-		if c.ID, _, err = p.text(m.value.start); err != nil {
-			return c, info, err
-		}
-		if c.ID == "" {
-			c.ID = string(m.value.of(p.data)) // not a string: an illegal id
-		}
-	}
-	source, err := p.source(i, all["source"])
-	if err != nil {
-		return c, info, err
-	}
-	info.crlf, c.Source = onlyCRLF(source), lf(source)
-	if c.Metadata, err = p.objectAt(all["metadata"], fmt.Sprintf("the metadata of cell %d", i+1)); err != nil {
-		return c, info, err
-	}
-	known := []string{"cell_type", "id", "source", "metadata"}
-	if c.Type == TypeCode {
-		known = append(known, "execution_count", "outputs")
-		err = p.codeFields(i, &c, all)
-	} else if m, ok := all["attachments"]; ok {
-		known = append(known, "attachments")
-		c.Attachments, err = p.objectAt(m, fmt.Sprintf("the attachments of cell %d", i+1))
-		c.Attachments = joinedAttachments(c.Attachments)
-	}
-	if err != nil {
-		return c, info, err
-	}
-	c.Extra, err = p.rest(all, known...)
-	return c, info, err
-}
-
-func (p *parser) cellType(i int, all map[string]member) string {
-	if m, ok := all["cell_type"]; ok {
-		if s, isText, _ := p.text(m.value.start); isText && s != "" {
-			if s != TypeCode && s != TypeMarkdown && s != TypeRaw {
-				p.warn(WarnCellType, i, "Cell %d has the unknown type %q; it is kept as it is.", i+1, s)
-			}
-			return s
-		}
-	}
-	kind := TypeRaw
-	if _, ok := all["outputs"]; ok {
-		kind = TypeCode
-	}
-	p.warn(WarnCellType, i, "Cell %d has no type; it is taken to be %s.", i+1, kind)
-	return kind
-}
-
-// text decodes the value at pos if it is a string.
-func (p *parser) text(pos int) (string, bool, *fault) {
-	if p.data[pos] != '"' {
-		return "", false, nil
-	}
-	s, _, err := p.string(pos)
-	return s, true, err
-}
-
-// source reads the source of a cell: a string, or a list of strings that are joined as they are.
-func (p *parser) source(i int, m member) (string, *fault) {
-	if m.value.end == 0 {
-		return "", nil
-	}
-	v, _, err := p.value(m.value.start)
-	if err != nil {
-		return "", err
-	}
-	list, isList := v.([]any)
-	for k := range max(0, len(list)-1) {
-		if s, ok := list[k].(string); ok && !strings.HasSuffix(s, "\n") && len(SplitLines(s+"x")) == 1 {
-			p.warn(WarnSourceLines, i, "The source of cell %d is a list whose parts do not all end with a line end: they make one line when joined.", i+1)
-			break
-		}
-	}
-	if s, ok := JoinMultiline(v); ok {
-		return s, nil
-	}
-	if v == nil {
-		return "", nil
-	}
-	if !isList {
-		return "", shapef(m.value.start, "the source of cell %d is not text", i+1)
-	}
-	return "", shapef(m.value.start, "the source of cell %d is a list with something that is not text", i+1)
-}
-
-// codeFields reads what only code cells have.
-func (p *parser) codeFields(i int, c *Cell, all map[string]member) *fault {
-	if m, ok := all["execution_count"]; ok {
-		v, _, err := p.value(m.value.start)
-		if err != nil {
-			return err
-		}
-		if n, ok := wholeNumber(v); ok {
-			c.ExecutionCount = &n
-		} else if v != nil {
-			p.warn(WarnShape, i, "The execution count of cell %d is not a whole number.", i+1)
-		}
-	}
-	m, ok := all["outputs"]
-	if !ok || bytes.Equal(m.value.of(p.data), []byte("null")) {
-		return nil
-	}
-	if p.data[m.value.start] != '[' {
-		return shapef(m.value.start, "the outputs of cell %d are not a list", i+1)
-	}
-	_, err := eachElement(p.data, m.value.start, 0, func(s span) *fault {
-		v, _, err := p.value(s.start)
-		if err != nil {
-			return err
-		}
-		output, ok := v.(map[string]any)
-		if !ok {
-			return shapef(s.start, "output %d of cell %d is not an object", len(c.Outputs)+1, i+1)
-		}
-		raw := s.of(p.data)
-		c.Outputs = append(c.Outputs, Output{Raw: json.RawMessage(raw[:len(raw):len(raw)]), Value: JoinedOutput(output)})
-		return nil
-	})
-	return err
 }
