@@ -1,0 +1,237 @@
+package roomactor
+
+import (
+	"context"
+	"encoding/json"
+
+	"runt/internal/automerge"
+	"runt/internal/domain"
+	"runt/internal/journal"
+	"runt/internal/notebook"
+	"runt/internal/room"
+	"runt/internal/runtimestate"
+	"runt/internal/wire"
+)
+
+// The documents of a room, by their place in every per-document array.
+const (
+	docNotebook = iota
+	docRuntime
+	docComms
+	docComments
+	numDocs
+)
+
+// document is one Automerge document of the room and how it travels.
+type document struct {
+	engine   *automerge.Doc
+	frame    wire.FrameType
+	record   byte // type of its changes in the journal
+	readOnly bool // peers may not change it
+}
+
+// Types of journal records. The numbers are in files: never reuse one.
+const (
+	recMeta            byte = 1 // JSON of roomMeta
+	recHostSeq         byte = 2 // JSON of hostProgress
+	recNotebookSave    byte = 10
+	recRuntimeSave     byte = 11
+	recCommsSave       byte = 12
+	recCommentsSave    byte = 13
+	recNotebookChanges byte = 20
+	recRuntimeChanges  byte = 21
+	recCommsChanges    byte = 22
+	recCommentsChanges byte = 23
+)
+
+// hostProgress says up to which event of which host the documents are complete.
+type hostProgress struct {
+	Dir string `json:"dir"`
+	Seq uint64 `json:"seq"`
+}
+
+func (r *Room) setDocs(nb *notebook.Doc, rs *runtimestate.Doc, comms, comments *automerge.Doc) {
+	r.nb, r.rs = nb, rs
+	r.docs = [numDocs]*document{
+		{engine: nb.Engine(), frame: wire.FrameNotebookSync, record: recNotebookChanges},
+		{engine: rs.Engine(), frame: wire.FrameRuntimeSync, record: recRuntimeChanges, readOnly: true},
+		{engine: comms, frame: wire.FrameCommsSync, record: recCommsChanges},
+		{engine: comments, frame: wire.FrameCommentsSync, record: recCommentsChanges},
+	}
+}
+
+// durableWait is something to do once the journal is on disk up to a position.
+type durableWait struct {
+	pos uint64
+	do  func()
+}
+
+// record appends to the journal and returns the position that has to be durable
+// for it; 0 when the room has no journal.
+func (r *Room) record(recs ...journal.Record) uint64 {
+	if r.journal == nil || len(recs) == 0 {
+		return 0
+	}
+	return r.journal.Append(recs...)
+}
+
+func (r *Room) journalEnd() uint64 {
+	if r.journal == nil {
+		return 0
+	}
+	return r.journal.Append()
+}
+
+// afterDurable calls do, in the actor, once the journal is on disk up to pos.
+func (r *Room) afterDurable(pos uint64, do func()) {
+	if r.journal == nil || r.journal.Durable() >= pos {
+		do()
+		return
+	}
+	r.waits = append(r.waits, durableWait{pos, do})
+}
+
+// releaseDurable does what waited for the journal.
+func (r *Room) releaseDurable() {
+	durable := r.journal.Durable()
+	n := 0
+	for n < len(r.waits) && r.waits[n].pos <= durable {
+		n++
+	}
+	ready := r.waits[:n]
+	r.waits = append([]durableWait(nil), r.waits[n:]...)
+	for _, w := range ready {
+		w.do()
+	}
+}
+
+// changed journals an update of a document and sends it to the peers. The one
+// it came from, if any, is acknowledged when it is durable.
+func (r *Room) changed(doc int, upd automerge.Update, from *peer, extra ...journal.Record) uint64 {
+	recs := extra
+	if len(upd.Changes) > 0 {
+		recs = append([]journal.Record{{Type: r.docs[doc].record, Data: upd.Changes}}, extra...)
+	}
+	pos := r.record(recs...)
+	if from != nil && len(upd.Changes) > 0 {
+		from.holdUntil[doc] = pos
+	}
+	if len(upd.Changes) > 0 {
+		r.pump(doc)
+	}
+	if from != nil {
+		r.afterDurable(pos, func() { from.send(doc) })
+	}
+	return pos
+}
+
+// pump sends every peer what it lacks of a document.
+func (r *Room) pump(doc int) {
+	for _, p := range r.peers {
+		p.send(doc)
+	}
+}
+
+func (r *Room) editRuntime(e room.EditRuntime) {
+	upd, err := r.rs.Edit(func(tx *runtimestate.Tx) error {
+		for _, op := range e.Ops {
+			if err := op.Apply(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		r.log.Error("runtime state edit failed", "error", err)
+		return
+	}
+	var extra []journal.Record
+	if e.Seq > 0 && r.host != nil {
+		extra = append(extra, r.host.progressRecord(e.Seq))
+	}
+	pos := r.changed(docRuntime, upd, nil, extra...)
+	if host := r.host; e.Seq > 0 && host != nil {
+		r.afterDurable(pos, func() { host.ack(e.Seq) })
+	}
+}
+
+func (r *Room) pointCell(e room.PointCell) {
+	if _, ok := r.nb.Cell(e.Cell); !ok {
+		return
+	}
+	upd, err := r.nb.Edit(func(tx *notebook.Tx) error { return tx.SetExecution(e.Cell, string(e.Execution)) })
+	if err != nil {
+		r.log.Error("notebook edit failed", "error", err, "cell", string(e.Cell))
+		return
+	}
+	r.changed(docNotebook, upd, nil)
+	r.handle(room.DocumentChanged{})
+}
+
+func (r *Room) putBlob(e room.PutBlob) {
+	if _, err := r.deps.Blobs.Put(e.Data, e.MediaType); err != nil {
+		r.log.Error("blob not stored", "error", err, "bytes", len(e.Data))
+	}
+}
+
+// received reports what a peer changed in the notebook to the core.
+func (r *Room) notebookChanged() {
+	r.handle(room.DocumentChanged{})
+	now := map[domain.CellID]bool{}
+	for _, id := range r.nb.Order() {
+		now[id] = true
+	}
+	var removed []domain.CellID
+	for id := range r.cells {
+		if !now[id] {
+			removed = append(removed, id)
+		}
+	}
+	r.cells = now
+	if len(removed) > 0 {
+		r.handle(room.CellsRemoved{Cells: removed})
+	}
+}
+
+func (r *Room) archive(x room.Execution) {
+	r.deps.Registry.Archive(r.executionRecord(x))
+}
+
+func (r *Room) executionRecord(x room.Execution) wire.ExecutionRecord {
+	seq := x.Seq
+	rec := wire.ExecutionRecord{SchemaVersion: wire.ExecutionRecordVersion, ExecutionID: string(x.ID), ContextKind: "notebook",
+		ContextID: string(r.id), NotebookPath: r.path, CellID: string(x.Cell), Status: x.Status, Success: x.Success,
+		ExecutionCount: x.Count, Source: x.Source, Seq: &seq, SubmittedBy: x.Submitter, Outputs: manifestsJSON(x.Outputs),
+		CreatedAt: x.Created.UTC(), UpdatedAt: x.Ended.UTC(), Reason: x.Reason, Hint: x.Hint}
+	if x.Ended.IsZero() {
+		rec.UpdatedAt = r.deps.Now().UTC()
+	}
+	if !x.Started.IsZero() {
+		rec.Seconds = rec.UpdatedAt.Sub(x.Started).Seconds()
+	}
+	return rec
+}
+
+func manifestsJSON(outputs []runtimestate.Output) []json.RawMessage {
+	out := make([]json.RawMessage, 0, len(outputs))
+	for _, o := range outputs {
+		b, err := json.Marshal(o.Manifest)
+		if err != nil {
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// ExecutionRecord returns the record of an execution the room still has.
+func (r *Room) ExecutionRecord(ctx context.Context, id domain.ExecutionID) (wire.ExecutionRecord, bool) {
+	var rec wire.ExecutionRecord
+	found := false
+	err := r.call(ctx, func() {
+		if x, ok := r.core.Execution(id); ok {
+			rec, found = r.executionRecord(x), true
+		}
+	})
+	return rec, found && err == nil
+}

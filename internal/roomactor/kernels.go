@@ -1,0 +1,369 @@
+package roomactor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"runt/internal/domain"
+	"runt/internal/env"
+	"runt/internal/journal"
+	"runt/internal/kernel"
+	"runt/internal/room"
+	"runt/internal/wire"
+)
+
+// Bounds of what a room waits for from its kernel host.
+const (
+	launchTimeout   = 5 * time.Minute  // resolving an environment, which may download packages
+	shutdownTimeout = 10 * time.Second // from asking the kernel to end to its being killed
+	questionTimeout = 5 * time.Second  // completion, history, inspection
+	eventBatch      = 512              // kernel events handed to the actor at once
+)
+
+// hostHandle is the room's hold of a kernel host.
+type hostHandle struct {
+	room       *Room
+	host       *kernel.Host
+	dir        string
+	generation uint64
+	skip       uint64 // events up to there are in the documents already
+	done       chan struct{}
+}
+
+func (h *hostHandle) progressRecord(seq uint64) journal.Record {
+	b, err := json.Marshal(hostProgress{Dir: h.dir, Seq: seq})
+	if err != nil {
+		panic(fmt.Sprintf("roomactor: host progress: %v", err)) // two plain fields always encode
+	}
+	return journal.Record{Type: recHostSeq, Data: b}
+}
+
+func (h *hostHandle) ack(seq uint64) { h.host.Ack(seq) }
+
+// detach lets go of the host; it and its kernel live on.
+func (h *hostHandle) detach() {
+	if err := h.host.Close(); err != nil {
+		h.room.log.Debug("host detached", "error", err)
+	}
+}
+
+// performKernel performs the effects that concern the kernel.
+func (r *Room) performKernel(e room.Effect) {
+	switch e := e.(type) {
+	case room.LaunchKernel:
+		r.launch(e)
+	case room.StopKernel:
+		r.stopKernel(e)
+	case room.HostExecute:
+		r.hostDo("execute", func(h *kernel.Host) error {
+			return h.Execute(kernel.Execute{ID: string(e.Execution), Code: e.Source, StoreHistory: true, AllowStdin: e.Input, StopOnError: true})
+		})
+	case room.HostInterrupt:
+		r.hostDo("interrupt", func(h *kernel.Host) error { return h.Interrupt(string(e.Execution)) })
+	case room.HostInput:
+		r.hostDo("input", func(h *kernel.Host) error { return h.Input(e.Text) })
+	}
+}
+
+// hostDo hands something to the host. When that fails the host is gone, which
+// its events tell as well.
+func (r *Room) hostDo(what string, do func(*kernel.Host) error) {
+	if r.host == nil {
+		return
+	}
+	if err := do(r.host.host); err != nil {
+		r.log.Warn("kernel host not reached", "what", what, "error", err)
+	}
+}
+
+func (r *Room) chooseKernel(name string) {
+	if name != "" {
+		r.kernelName = name
+	}
+}
+
+// launchRequest says what the notebook asks of its environment.
+func (r *Room) launchRequest() env.Request {
+	md := r.nb.Metadata()
+	spec, _ := md["kernelspec"].(map[string]any)
+	info, _ := md["language_info"].(map[string]any)
+	req := env.Request{NotebookPath: r.path, WorkingDir: r.workingDir, KernelName: r.kernelName}
+	if name, _ := spec["name"].(string); req.KernelName == "" {
+		req.KernelName = name
+	}
+	if req.Language, _ = spec["language"].(string); req.Language == "" {
+		req.Language, _ = info["name"].(string)
+	}
+	if req.Language == "" && req.KernelName == "" {
+		req.Language = "python"
+	}
+	req.Dependencies = dependencies(md)
+	return req
+}
+
+// dependencies reads metadata.runt.uv.dependencies.
+func dependencies(md map[string]any) []string {
+	runt, _ := md["runt"].(map[string]any)
+	uv, _ := runt["uv"].(map[string]any)
+	list, _ := uv["dependencies"].([]any)
+	var out []string
+	for _, d := range list {
+		if s, ok := d.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (r *Room) launch(e room.LaunchKernel) {
+	req := r.launchRequest()
+	r.start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, launchTimeout)
+		defer cancel()
+		spec, err := r.deps.Env.Resolve(ctx, req, func(line string) {
+			r.post(func() { r.handle(room.LaunchProgress{Generation: e.Generation, Text: line}) })
+		})
+		var host *kernel.Host
+		var dir string
+		if err == nil {
+			host, dir, err = r.startHost(ctx, spec)
+		}
+		if err != nil {
+			r.post(func() { r.handle(room.LaunchFailed{Generation: e.Generation, Err: launchError(err)}) })
+			return
+		}
+		if !r.post(func() { r.hostStarted(e.Generation, host, dir, spec) }) {
+			r.discard(host)
+		}
+	})
+}
+
+func launchError(err error) *domain.Error {
+	var de *domain.Error
+	if errors.As(err, &de) {
+		return de
+	}
+	return domain.Errorf(domain.CodeKernelUnavailable, "The kernel could not be started: %w", err).
+		WithHint("Look into the daemon's log (runt daemon logs), then restart the kernel.")
+}
+
+func (r *Room) startHost(ctx context.Context, spec kernel.LaunchSpec) (*kernel.Host, string, error) {
+	dir := filepath.Join(r.deps.HostsDir, r.deps.IDs.UUID()[:8])
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, "", fmt.Errorf("make host folder: %w", err)
+	}
+	host, err := kernel.StartHost(ctx, kernel.HostConfig{Dir: dir, Command: r.deps.HostCommand, RoomID: string(r.id),
+		OrphanAfter: r.deps.OrphanAfter, Logger: r.log}, spec)
+	if err != nil {
+		return nil, "", err
+	}
+	return host, dir, nil
+}
+
+// discard ends a host that nobody wants any more.
+func (r *Room) discard(host *kernel.Host) {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := host.Shutdown(ctx); err != nil {
+		r.log.Warn("kernel host not shut down", "error", err)
+	}
+}
+
+func (r *Room) hostStarted(generation uint64, host *kernel.Host, dir string, spec kernel.LaunchSpec) {
+	if generation != r.core.Generation() {
+		r.start(func(context.Context) { r.discard(host) })
+		return
+	}
+	r.hold(&hostHandle{room: r, host: host, dir: dir, generation: generation, done: make(chan struct{})})
+	r.record(r.host.progressRecord(0))
+	r.noteKernel(spec)
+	r.handle(room.HostStarted{Generation: generation, Kernel: room.KernelInfo{Name: spec.KernelName, Language: spec.Language, EnvSource: spec.EnvSource}})
+}
+
+// hold makes h the room's host and begins to hear its events.
+func (r *Room) hold(h *hostHandle) {
+	r.host = h
+	r.start(func(ctx context.Context) {
+		defer close(h.done)
+		r.hear(ctx, h)
+	})
+}
+
+// hear hands the host's events to the actor, many at once when there are many.
+func (r *Room) hear(ctx context.Context, h *hostHandle) {
+	events := h.host.Events()
+	for {
+		var batch []kernel.Event
+		select {
+		case ev, ok := <-events:
+			if !ok {
+				return
+			}
+			batch = append(batch, ev)
+		case <-ctx.Done():
+			return
+		}
+		for more := true; more && len(batch) < eventBatch; {
+			select {
+			case ev, ok := <-events:
+				if more = ok; ok {
+					batch = append(batch, ev)
+				}
+			default:
+				more = false
+			}
+		}
+		if !r.post(func() { r.kernelEvents(h, batch) }) {
+			return
+		}
+	}
+}
+
+func (r *Room) kernelEvents(h *hostHandle, batch []kernel.Event) {
+	for _, ev := range batch {
+		if ev.Seq == 0 || ev.Seq > h.skip {
+			r.kernelEvent(h, ev)
+		}
+	}
+}
+
+func (r *Room) kernelEvent(h *hostHandle, ev kernel.Event) {
+	id := domain.ExecutionID(ev.ExecutionID)
+	switch ev.Kind {
+	case kernel.EventReady:
+		r.handle(room.KernelReady{Generation: h.generation, Seq: ev.Seq})
+	case kernel.EventMessage:
+		if ev.Message.Type == "status" {
+			return
+		}
+		if len(ev.Message.Type) > 5 && ev.Message.Type[:5] == "comm_" {
+			r.kernelComm(ev.Message)
+			return
+		}
+		r.handle(room.KernelMessage{Generation: h.generation, Seq: ev.Seq, Execution: id, Message: roomMessage(ev.Message)})
+	case kernel.EventInputRequest:
+		content := rawObject(ev.Message.Content)
+		prompt, _ := content["prompt"].(string)
+		password, _ := content["password"].(bool)
+		r.handle(room.KernelWantsInput{Generation: h.generation, Seq: ev.Seq, Execution: id, Prompt: prompt, Password: password})
+	case kernel.EventDone:
+		done := room.ExecutionEnded{Generation: h.generation, Seq: ev.Seq, Execution: id, Status: ev.Done.Status}
+		if ev.Done.Count != nil {
+			done.Count = *ev.Done.Count
+		}
+		r.handle(done)
+	case kernel.EventDied, kernel.EventFailed, kernel.EventLost:
+		reason, hint := deathReason(ev)
+		r.handle(room.KernelDied{Generation: h.generation, Seq: ev.Seq, Reason: reason, Hint: hint})
+	}
+}
+
+// deathReason says in a sentence how the kernel ended, and what to do.
+func deathReason(ev kernel.Event) (reason, hint string) {
+	hint = "Restart the kernel, then run the cells again."
+	x := ev.Exit
+	switch {
+	case x == nil || ev.Kind == kernel.EventLost:
+		reason = "The process that held the kernel is gone."
+	case ev.Kind == kernel.EventFailed:
+		reason = "The kernel could not be started."
+		if x.Reason != "" {
+			reason = "The kernel could not be started: " + x.Reason
+		}
+		hint = "Check the environment with runt doctor, then restart the kernel."
+	case x.Signal == "SIGKILL":
+		reason = "The kernel was killed (SIGKILL), possibly because it was out of memory."
+	case x.Signal != "":
+		reason = "The kernel was ended by " + x.Signal + "."
+	default:
+		reason = fmt.Sprintf("The kernel ended with exit code %d.", x.Code)
+	}
+	if x != nil && x.Stderr != "" && x.Signal == "" && ev.Kind != kernel.EventLost {
+		reason += "\n" + x.Stderr
+	}
+	return reason, hint
+}
+
+// roomMessage decodes a message of the kernel, keeping big numbers.
+func roomMessage(m *kernel.Message) room.Message {
+	d := json.NewDecoder(bytes.NewReader(m.Content))
+	d.UseNumber()
+	content := map[string]any{}
+	_ = d.Decode(&content) // content that is no object has nothing to show
+	return room.Message{Type: m.Type, Content: content}
+}
+
+func (r *Room) stopKernel(e room.StopKernel) {
+	h := r.host
+	if h == nil || h.generation != e.Generation {
+		if e.Closing {
+			r.handle(room.HostStopped{})
+		}
+		return
+	}
+	r.host = nil
+	r.start(func(context.Context) {
+		r.discard(h.host)
+		if e.Closing {
+			r.post(func() { r.handle(room.HostStopped{}) })
+		}
+	})
+}
+
+// kernelQuestion asks the kernel something that is no execution.
+func (r *Room) kernelQuestion(p *peer, req wire.Request) {
+	if r.host == nil {
+		r.respond(p.id, req.ID, wire.ResultNoKernel, nil)
+		return
+	}
+	host := r.host.host
+	r.start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, questionTimeout)
+		defer cancel()
+		result, body, err := ask(ctx, host, req)
+		r.post(func() {
+			if err != nil {
+				r.respondError(p, req.ID, domain.Errorf(domain.CodeTimeout, "The kernel did not answer: %w", err).
+					WithHint("It answers when no cell runs."))
+				return
+			}
+			r.respond(p.id, req.ID, result, body)
+		})
+	})
+}
+
+func (r *Room) sendComm(p *peer, req wire.Request) {
+	if r.host == nil {
+		r.respond(p.id, req.ID, wire.ResultNoKernel, nil)
+		return
+	}
+	m, err := wire.DecodeCommMessage(req.Message)
+	if err != nil {
+		r.respondError(p, req.ID, domain.Errorf(domain.CodeInvalidArgument, "The comm message could not be read: %w", err))
+		return
+	}
+	r.hostDo("comm", func(h *kernel.Host) error { return h.Comm(commMessage(m)) })
+	r.respond(p.id, req.ID, wire.ResultOK, nil)
+}
+
+// kernelComm tells every peer of a comm message of the kernel.
+func (r *Room) kernelComm(m *kernel.Message) {
+	b := wire.Broadcast{Event: wire.BroadcastComm, MsgType: m.Type, Content: m.Content}
+	for _, buf := range m.Buffers {
+		b.Buffers = append(b.Buffers, buf)
+	}
+	body, err := wire.EncodeBroadcast(b)
+	if err != nil {
+		r.log.Warn("comm message not encoded", "error", err)
+		return
+	}
+	for _, p := range r.peers {
+		p.sendFailed(p.conn.Send(wire.FrameBroadcast, body))
+	}
+}
