@@ -97,7 +97,7 @@ func (m Message) check(version, method []byte) (Message, error) {
 		m.ID = nil // an error about something that had no id
 		return m, nil
 	}
-	if !validID(m.ID) {
+	if !ValidID(m.ID) {
 		m.ID = nil
 		return m, &Error{Code: CodeInvalidRequest, Message: "Invalid request: an id must be a string or a number."}
 	}
@@ -125,8 +125,8 @@ func (m Message) check(version, method []byte) (Message, error) {
 
 func isNull(raw []byte) bool { return len(raw) > 0 && raw[0] == 'n' }
 
-// validID says whether raw may be an id: a string or a number, or nothing at all.
-func validID(raw []byte) bool {
+// ValidID says whether raw may be an id: a string or a number, or nothing at all.
+func ValidID(raw []byte) bool {
 	if raw == nil {
 		return true
 	}
