@@ -10,7 +10,7 @@ import (
 // of lower layers and its own subpackages: then each can be understood, tested
 // and replaced without what is built on it.
 var layers = [][]string{
-	{"internal/domain", "internal/failpoint"},
+	{"internal/domain", "internal/failpoint", "internal/buildinfo", "internal/paths"},
 	{"internal/automerge"},
 	{"internal/wire", "internal/docvalue", "internal/termtext"},
 	{"internal/kernel"},
