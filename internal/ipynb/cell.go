@@ -39,7 +39,7 @@ func (p *parser) cell(i int, s span) (Cell, cellInfo, *fault) {
 			return c, info, err
 		}
 		if c.ID == "" {
-			c.ID = string(m.value.of(p.data)) // not a string: an illegal id
+			c.ID = "(" + string(m.value.of(p.data)) + ")" // not a string, or an empty one: illegal
 		}
 	}
 	source, err := p.source(i, all["source"])

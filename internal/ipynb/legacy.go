@@ -44,7 +44,7 @@ func (p *parser) legacy(f *File, start int) (*File, *fault) {
 		delete(top, known)
 	}
 	if len(top) > 0 {
-		f.Extra = top
+		f.Metadata["nbformat3"] = top // unknown keys are not valid in version 4
 	}
 	p.identify(f.Cells, 0)
 	p.warn(WarnUpgraded, -1, "The file has the old format version %d.%d; it is saved as %d.%d.", f.Major, f.Minor, Major, Minor)

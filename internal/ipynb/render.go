@@ -2,6 +2,7 @@ package ipynb
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 )
 
@@ -10,6 +11,13 @@ import (
 // keeps its bytes; cells are found by ID. Without one the result is what
 // Python's nbformat would write.
 func Render(base *File, n Notebook) ([]byte, error) {
+	for _, c := range n.Cells {
+		for i, o := range c.Outputs {
+			if valueOf(o) == nil {
+				return nil, fmt.Errorf("render output %d of cell %s: it has no value", i+1, c.ID)
+			}
+		}
+	}
 	w := &splicer{writer: writer{style: canonical}}
 	if base == nil || base.data == nil {
 		w.whole(base, n)

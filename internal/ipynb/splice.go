@@ -79,6 +79,9 @@ func (w *splicer) fields(base span, fields []field, depth int) {
 	if len(order) > 0 {
 		first = string(w.data[base.start+1 : order[0].keySpan.start])
 		gap = first
+		if w.style.newline == "" {
+			gap = w.style.comma[1:]
+		}
 	}
 	if len(order) > 1 {
 		gap = string(w.data[order[0].afterValue+1 : order[1].keySpan.start])

@@ -36,8 +36,12 @@ func detectStyle(data []byte, start int) style {
 		commas = m.afterValue
 		return nil
 	})
-	if s.newline == "" && commas > 0 && commas < len(data) && data[commas] == ',' {
+	switch {
+	case s.newline != "":
+	case commas > 0 && commas < len(data) && data[commas] == ',':
 		s.comma = string(data[commas:skipSpace(data, commas+1)])
+	case s.colon == canonical.colon:
+		s.comma = ", "
 	}
 	return s
 }
