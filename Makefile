@@ -18,14 +18,14 @@ SOURCES     := cmd internal scripts
 RACE        := $(if $(shell command -v gcc || command -v clang),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build install bench fuzz lint deps wasm clean
+.PHONY: help run test build install bench fuzz lint deps wasm third-party clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 build: ## build the three programs into bin/
 	@mkdir -p bin
-	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/...
+	go build -trimpath -ldflags "-s -w -X runt/internal/buildinfo.version=$(VERSION)" -o bin/ ./cmd/...
 
 run: build ## run an agent's session on examples/ with the real programs
 	@if [ -x scripts/demo.sh ]; then scripts/demo.sh; else echo "built: $(PROGRAMS:%=bin/%)"; fi
@@ -55,6 +55,9 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: build deps ## benchmarks, and where the time of an execution goes
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) ./internal/...
 	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; fi
+
+third-party: ## write THIRD_PARTY.md anew
+	go run ./scripts/thirdparty
 
 clean: ## remove what was built
 	rm -rf bin .cache automerge-shim/target
