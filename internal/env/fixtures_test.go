@@ -135,7 +135,10 @@ func (m *machine) calls(name string) []string {
 // that Python brings along, and the packages named.
 func (m *machine) index(names ...string) {
 	m.t.Helper()
-	m.wheel("ipykernel", "99.0", map[string]string{"ipykernel_launcher.py": "print('kernel of', __file__)\n"})
+	m.wheel("ipykernel", "99.0", map[string]string{
+		"ipykernel_launcher.py": "print('kernel of', __file__)\n",
+		"ipykernel/__init__.py": "", "ipykernel/kernelapp.py": "", "ipykernel/ipkernel.py": "", "ipykernel/zmqshell.py": "",
+	})
 	for _, n := range names {
 		m.wheel(n, "1.0", map[string]string{n + ".py": "here = __file__\n"})
 	}

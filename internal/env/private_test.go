@@ -319,3 +319,19 @@ func FuzzNormalizeDependencies(f *testing.F) {
 		}
 	})
 }
+
+// An ipykernel that cannot be imported is no environment to start a kernel in.
+func TestBrokenIPykernelIsNotPublished(t *testing.T) {
+	m := newMachine(t)
+	m.uv()
+	m.index()
+	m.wheel("ipykernel", "99.1", map[string]string{"ipykernel_launcher.py": "", "ipykernel/__init__.py": "import no_such_thing\n"})
+	r := m.resolver()
+	_, err := r.Resolve(t.Context(), Request{}, nil)
+	if e := wantCode(t, err, domain.CodeEnvironmentFailed); !strings.Contains(e.Message, "no_such_thing") {
+		t.Errorf("error %v", e)
+	}
+	if envs, err := r.Environments(); err != nil || len(envs) != 0 {
+		t.Errorf("environments %+v, %v", envs, err)
+	}
+}
