@@ -81,7 +81,7 @@ var patient = []string{}
 func TestTestsNeitherSleepNorSkip(t *testing.T) {
 	r := load(t)
 	for _, s := range r.sources {
-		if !s.test && !withinAny(s.pkg, forTests) || slices.Contains(patient, s.path) {
+		if !s.test && !isForTests(s.pkg) || slices.Contains(patient, s.path) {
 			continue
 		}
 		// Inside a synctest bubble a sleep takes no time and is how time passes.
@@ -113,7 +113,7 @@ var unchecked = []string{
 
 func TestPackagesWithGoroutinesCheckForLeaks(t *testing.T) {
 	for pkg, sources := range load(t).packages() {
-		if withinAny(pkg, forTests) || within(pkg, "scripts") || slices.Contains(unchecked, pkg) {
+		if isForTests(pkg) || within(pkg, "scripts") || slices.Contains(unchecked, pkg) {
 			continue
 		}
 		starts, checks := "", false
