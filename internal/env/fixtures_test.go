@@ -17,7 +17,7 @@ import (
 // machine is a pretended machine: its own home, search path and Jupyter
 // folders, with real Pythons.
 type machine struct {
-	t      *testing.T
+	t      testing.TB
 	root   string
 	home   string
 	state  string
@@ -27,7 +27,7 @@ type machine struct {
 }
 
 // newMachine makes one whose python3 is the real one, without ipykernel.
-func newMachine(t *testing.T) *machine {
+func newMachine(t testing.TB) *machine {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "a machine (1)")
 	m := &machine{t: t, root: root, home: filepath.Join(root, "home"), state: filepath.Join(root, "state"), bin: filepath.Join(root, "bin"), wheels: filepath.Join(root, "wheels"), vars: map[string]string{}}
@@ -188,7 +188,7 @@ func (m *machine) wheel(name, version string, files map[string]string) {
 }
 
 // realPython is a Python 3 of the machine that runs the tests, not one of a venv.
-func realPython(t *testing.T) string {
+func realPython(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("python3")
 	if err != nil {
@@ -201,7 +201,7 @@ func realPython(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-func testLogger(t *testing.T) *slog.Logger {
+func testLogger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 

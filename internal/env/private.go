@@ -208,7 +208,7 @@ func (r *Resolver) Remove(ctx context.Context, name string) error {
 	}
 	defer unlock()
 	if err := os.Remove(r.record(name)); errors.Is(err, os.ErrNotExist) {
-		return domain.Errorf(domain.CodeInvalidArgument, "there is no environment %q.", name).WithHint("See: runt env list")
+		return domain.Errorf(domain.CodeInvalidArgument, "there is no environment %q.", name).WithHint("Their names are hashes of what is in them, or default.")
 	} else if err != nil {
 		return fmt.Errorf("remove environment: %w", err)
 	}

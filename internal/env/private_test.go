@@ -19,7 +19,7 @@ import (
 )
 
 // realUV is the uv that scripts/test-deps installs.
-func realUV(t *testing.T) string {
+func realUV(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(testenv.PythonBin(t), "uv")
 }
