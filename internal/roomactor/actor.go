@@ -98,6 +98,7 @@ type Room struct {
 	kind       Kind
 	workingDir string
 	kernelName string
+	made       bool // by this room, not from a file
 	host       *hostHandle
 	file       fileState
 	onSaved    []func() // called after the next save

@@ -257,7 +257,7 @@ func (r *Room) adopted(host *kernel.Host, dir string, executing domain.Execution
 		r.log.Warn("manifest of a kernel host not read", "dir", dir, "error", err)
 	}
 	ready := host.Welcome().Phase == "ready"
-	r.handle(room.HostAdopted{Kernel: room.KernelInfo{Name: m.KernelName, Language: m.Language, EnvSource: m.EnvSource},
+	r.handle(room.HostAdopted{Kernel: kernelInfo(m.KernelName, m.Language, m.EnvSource),
 		Running: executing, Ready: ready})
 	r.hold(&hostHandle{room: r, host: host, dir: dir, generation: r.core.Generation(), done: make(chan struct{})})
 	r.log.Info("kernel host adopted", "dir", dir, "execution", string(executing), "ready", ready)

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"runt/internal/domain"
 	"runt/internal/env"
 	"runt/internal/journal"
 	"runt/internal/kernel"
+	"runt/internal/notebook"
 	"runt/internal/room"
 	"runt/internal/wire"
 )
@@ -126,9 +128,13 @@ func (r *Room) launch(e room.LaunchKernel) {
 	r.start(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, launchTimeout)
 		defer cancel()
-		spec, err := r.deps.Env.Resolve(ctx, req, func(line string) {
-			r.post(func() { r.handle(room.LaunchProgress{Generation: e.Generation, Text: line}) })
-		})
+		spec, err := kernel.LaunchSpec{}, supportedSource(e.EnvSource)
+		if err == nil {
+			spec, err = r.deps.Env.Resolve(ctx, req, func(line string) {
+				r.post(func() { r.handle(room.LaunchProgress{Generation: e.Generation, Text: line}) })
+			})
+			spec.EnvSource = shownSource(e.EnvSource, spec, req)
+		}
 		var host *kernel.Host
 		var dir string
 		if err == nil {
@@ -142,6 +148,37 @@ func (r *Room) launch(e room.LaunchKernel) {
 			r.discard(host)
 		}
 	})
+}
+
+// Environment sources of protocol v4 that are made here. Clients know a closed
+// set of them, so every Python kernel is shown as one of these two.
+const (
+	sourcePrewarmed = "uv:prewarmed" // an environment as it was found or kept ready
+	sourceInline    = "uv:inline"    // made for the dependencies in the notebook
+)
+
+// supportedSource refuses environments that cannot be made here.
+func supportedSource(requested string) error {
+	kind, _, _ := strings.Cut(requested, ":")
+	switch kind {
+	case "conda", "pixi", "deno":
+		return domain.Errorf(domain.CodeEnvironmentFailed, "Environments of %s are not made by this daemon.", kind).
+			WithHint("Use a Python environment with ipykernel, or an installed kernelspec.")
+	}
+	return nil
+}
+
+// shownSource names the environment as protocol v4 does.
+func shownSource(requested string, spec kernel.LaunchSpec, req env.Request) string {
+	switch {
+	case spec.Language != "python":
+		return spec.EnvSource
+	case requested != "":
+		return requested
+	case len(req.Dependencies) > 0:
+		return sourceInline
+	}
+	return sourcePrewarmed
 }
 
 func launchError(err error) *domain.Error {
@@ -183,7 +220,39 @@ func (r *Room) hostStarted(generation uint64, host *kernel.Host, dir string, spe
 	r.hold(&hostHandle{room: r, host: host, dir: dir, generation: generation, done: make(chan struct{})})
 	r.record(r.host.progressRecord(0))
 	r.noteKernel(spec)
-	r.handle(room.HostStarted{Generation: generation, Kernel: room.KernelInfo{Name: spec.KernelName, Language: spec.Language, EnvSource: spec.EnvSource}})
+	r.handle(room.HostStarted{Generation: generation, Kernel: kernelInfo(spec.KernelName, spec.Language, spec.EnvSource)})
+}
+
+// noteKernel writes the kernel that was chosen into the metadata of a notebook
+// that was made here and names none, so that its file says how to run it. What a
+// file says is never changed by opening it.
+func (r *Room) noteKernel(spec kernel.LaunchSpec) {
+	r.log.Info("kernel launched", "kernel", spec.KernelName, "env", spec.EnvSource)
+	have, _ := r.nb.Metadata()["kernelspec"].(map[string]any)
+	if name, _ := have["name"].(string); !r.made || name != "" {
+		return
+	}
+	display := spec.DisplayName
+	if display == "" {
+		display = spec.KernelName
+	}
+	upd, err := r.nb.Edit(func(tx *notebook.Tx) error {
+		return tx.SetMetadata("kernelspec", map[string]any{"name": spec.KernelName, "display_name": display, "language": spec.Language})
+	})
+	if err != nil {
+		r.log.Error("notebook edit failed", "error", err)
+		return
+	}
+	r.changed(docNotebook, upd, nil)
+}
+
+// kernelInfo names a kernel as protocol v4 does: by its type, which is "python"
+// for every Python kernel, and the kernelspec for others.
+func kernelInfo(spec, language, envSource string) room.KernelInfo {
+	if language == "python" {
+		spec = language
+	}
+	return room.KernelInfo{Name: spec, Language: language, EnvSource: envSource}
 }
 
 // hold makes h the room's host and begins to hear its events.

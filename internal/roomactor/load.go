@@ -39,7 +39,7 @@ type NewSpec struct {
 func Create(ctx context.Context, deps Deps, spec NewSpec) (*Room, error) {
 	r := newRoom(deps, spec.ID)
 	r.workingDir, r.kernelName, r.path = spec.WorkingDir, spec.KernelName, spec.Path
-	r.kind = Untitled
+	r.kind, r.made = Untitled, true
 	switch {
 	case spec.Ephemeral:
 		r.kind = Ephemeral

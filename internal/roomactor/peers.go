@@ -159,7 +159,7 @@ func (p *peer) sendFailed(err error) {
 // would acknowledge its own changes is held until they are durable.
 func (p *peer) send(doc int) (sent bool) {
 	r := p.room
-	if r.journal != nil && p.holdUntil[doc] > r.journal.Durable() {
+	if r.peers[p.id] != p || r.journal != nil && p.holdUntil[doc] > r.journal.Durable() {
 		return false
 	}
 	msg, err := p.sync[doc].Generate()

@@ -16,7 +16,6 @@ import (
 	"runt/internal/domain"
 	"runt/internal/ipynb"
 	"runt/internal/journal"
-	"runt/internal/kernel"
 	"runt/internal/room"
 	"runt/internal/runtimestate"
 	"runt/internal/wire"
@@ -312,10 +311,4 @@ func (r *Room) writeBaseBytes(data []byte) error {
 		return nil
 	}
 	return writeFile(path, data)
-}
-
-// noteKernel writes the kernel that was chosen into the notebook's metadata when
-// that has none, so that the file says how to run it.
-func (r *Room) noteKernel(spec kernel.LaunchSpec) {
-	r.log.Info("kernel launched", "kernel", spec.KernelName, "env", spec.EnvSource)
 }
