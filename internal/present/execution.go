@@ -1,0 +1,270 @@
+package present
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Limits of the text of an execution.
+const (
+	DefaultLimit = 8 << 10  // bytes
+	FullLimit    = 60 << 10 // bytes, when all was asked for
+	maxBlocks    = 24       // outputs shown; of more, the first and the last ones
+)
+
+// Statuses of an execution. Any other is shown as it is.
+const (
+	StatusQueued    = "queued"
+	StatusRunning   = "running"
+	StatusDone      = "done"
+	StatusError     = "error"
+	StatusCancelled = "cancelled"
+)
+
+// ExecutionView is an execution as it is to be shown.
+type ExecutionView struct {
+	CellID      string // "" for code that is in no cell
+	ExecutionID string
+	Status      string
+	Count       *int64
+	Seconds     float64 // how long it ran, or has been running; 0 when not known
+	Outputs     []Output
+	Reason      string        // why it ended as it did: "The kernel died (SIGKILL)."
+	Hint        string        // what to do next
+	Waited      time.Duration // of a run that is not over: how long the caller waited
+	Ahead       int           // of a queued one: how many run before it
+}
+
+// Options say how much to show. The zero value is the default.
+type Options struct {
+	Full     bool   // whole tracebacks, and FullLimit
+	Limit    int    // bytes of text; 0: DefaultLimit, or FullLimit with Full
+	NoImages bool   // images are only named
+	Rest     string // how to get what is left out; "" means the call for ExecutionID
+}
+
+// Result is what a reader gets of an execution.
+type Result struct {
+	Text   string
+	Images []Image
+	Links  []Link // of outputs that are only named
+}
+
+// Execution returns an execution as text and images. The first line is the
+// header, see Header.
+func Execution(e ExecutionView, o Options) Result {
+	if o.Limit == 0 {
+		o.Limit = DefaultLimit
+		if o.Full {
+			o.Limit = FullLimit
+		}
+	}
+	if o.Rest == "" {
+		o.Rest = rest(e.ExecutionID, o.Full)
+	}
+	head := Header(e)
+	if s := state(e); s != "" {
+		head += "\n" + s
+	}
+	head = Cut(head, o.Limit/2)
+	r := renderer{Options: o}
+	blocks := r.blocks(e.Outputs)
+	body := join(blocks, o.Limit-len(head)-1, o.Rest)
+	if body == "" && e.Status != StatusQueued && e.Status != StatusCancelled {
+		body = "(no output)"
+		if e.Status == StatusRunning {
+			body = "(no output yet)"
+		}
+	}
+	r.result.Text = head
+	if body != "" {
+		r.result.Text += "\n" + body
+	}
+	return r.result
+}
+
+// Outputs returns outputs without a header, for readers that have one.
+func Outputs(outputs []Output, o Options) Result {
+	if o.Limit == 0 {
+		o.Limit = DefaultLimit
+	}
+	r := renderer{Options: o}
+	r.result.Text = join(r.blocks(outputs), o.Limit, o.Rest)
+	return r.result
+}
+
+func rest(executionID string, full bool) string {
+	switch {
+	case executionID == "":
+		return ""
+	case full:
+		return "write it to a file in the kernel to read it in parts"
+	}
+	return "get_results execution_id=" + executionID + " full_output=true"
+}
+
+// Header returns the first line about an execution: cell, status, count,
+// execution and seconds.
+func Header(e ExecutionView) string {
+	parts := []string{e.CellID, e.Status}
+	if e.CellID == "" {
+		parts[0] = "(no cell)"
+	}
+	if e.Count != nil {
+		parts = append(parts, "["+strconv.FormatInt(*e.Count, 10)+"]")
+	}
+	if e.ExecutionID != "" {
+		parts = append(parts, "execution "+e.ExecutionID)
+	}
+	if e.Seconds > 0 {
+		parts = append(parts, seconds(e.Seconds))
+	}
+	for i, p := range parts {
+		parts[i] = OneLine(p, 200)
+	}
+	return strings.Join(parts, " · ")
+}
+
+func seconds(s float64) string {
+	switch {
+	case s < 0.1:
+		return fmt.Sprintf("%.3f s", s)
+	case s < 10:
+		return fmt.Sprintf("%.2f s", s)
+	case s < 600:
+		return fmt.Sprintf("%.1f s", s)
+	}
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
+
+// state says what the status means, when the reader should know.
+func state(e ExecutionView) string {
+	var lines []string
+	if e.Reason != "" {
+		lines = append(lines, StripANSI(e.Reason))
+	}
+	switch e.Status {
+	case StatusRunning:
+		s := "Still running"
+		if e.Waited > 0 {
+			s += " after " + seconds(e.Waited.Seconds())
+		}
+		lines = append(lines, s+"; this is the output so far. "+waitCall(e)+" waits for the rest, interrupt_kernel stops it.")
+	case StatusQueued:
+		s := "Queued"
+		if e.Ahead > 0 {
+			s += " behind " + plural(e.Ahead, "execution")
+		}
+		lines = append(lines, s+"; it has not begun. "+waitCall(e)+" waits for it.")
+	case StatusCancelled:
+		lines = append(lines, "Cancelled before it ran.")
+	}
+	if e.Hint != "" {
+		lines = append(lines, StripANSI(e.Hint))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func waitCall(e ExecutionView) string {
+	return "get_results execution_id=" + OneLine(e.ExecutionID, 80) + " wait_secs=30"
+}
+
+// block is one output as text.
+type block struct {
+	label string // "stderr", "result" ...; shown when there are several
+	text  string
+	keep  bool // is not left out when there are too many
+}
+
+// renderer makes blocks of outputs and collects images and links.
+type renderer struct {
+	Options
+	result Result
+	seen   int // images, whether handed over or not
+}
+
+// blocks returns a block for every output that has something to read. Streams
+// of one name that follow each other are one text.
+func (r *renderer) blocks(outputs []Output) []block {
+	var out []block
+	for i := 0; i < len(outputs); i++ {
+		o := outputs[i]
+		switch o.Type {
+		case TypeStream:
+			texts := []string{o.Text}
+			for i+1 < len(outputs) && outputs[i+1].Type == TypeStream && outputs[i+1].Name == o.Name {
+				i++
+				texts = append(texts, outputs[i].Text)
+			}
+			text := strings.TrimRight(ApplyTerminal(strings.Join(texts, "")), "\n")
+			if text == "" && o.Blob != "" {
+				text, _ = describe("text/plain", Content{BlobHash: o.Blob, Size: o.Size})
+			}
+			if text != "" {
+				out = append(out, block{label: o.Name, text: text})
+			}
+		case TypeError:
+			out = append(out, block{label: "error", text: Traceback(o.EName, o.EValue, o.Traceback, r.Full), keep: true})
+		default:
+			if text := r.data(o.Data); text != "" {
+				label := "display"
+				if o.Type == TypeResult {
+					label = "result"
+				}
+				out = append(out, block{label: label, text: text})
+			}
+		}
+	}
+	return out
+}
+
+// data returns the text of an output in several formats: the best text, then a
+// line for the image, then what is only named.
+func (r *renderer) data(data map[string]Content) string {
+	var lines []string
+	text := dataText(data, r.Full)
+	haveText := text != ""
+	if bareRepr.MatchString(text) && len(named(data, true)) > 0 {
+		text = "" // the name of the format says as much
+	}
+	if text != "" {
+		lines = append(lines, text)
+	}
+	if mime, ok := rasterOf(data); ok {
+		lines = append(lines, r.image(mime, data[mime]))
+	}
+	for _, mime := range named(data, haveText) {
+		line, links := describe(mime, data[mime])
+		lines = append(lines, line)
+		r.result.Links = append(r.result.Links, links...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// image hands over an image if it may, and returns the line that tells of it.
+func (r *renderer) image(mime string, c Content) string {
+	r.seen++
+	line, links := describe(mime, c)
+	switch {
+	case c.missing(), r.NoImages:
+		r.result.Links = append(r.result.Links, links...)
+		return line
+	case r.seen > MaxImages:
+		r.result.Links = append(r.result.Links, links...)
+		return fmt.Sprintf("[image %d, not shown: only %d are]\n%s", r.seen, MaxImages, line)
+	}
+	img, dims, err := ReadImage(c, mime)
+	if errors.Is(err, ErrNotAnImage) {
+		r.seen--
+		return fmt.Sprintf("[%s of %s, broken: it cannot be decoded]", mime, size(c.size()))
+	}
+	if err != nil {
+		r.result.Links = append(r.result.Links, links...)
+		return fmt.Sprintf("[%s, %d × %d, not shown: too large]\n%s", mime, dims.X, dims.Y, line)
+	}
+	r.result.Images = append(r.result.Images, img)
+	return fmt.Sprintf("[image %d: %s, %d × %d, %s]", r.seen, mime, dims.X, dims.Y, size(int64(len(img.Data))))
+}
