@@ -388,6 +388,15 @@ func TestUnusualShapes(t *testing.T) {
 	}
 }
 
+// TestCellWithoutAnyKey gets all of them, in the style of the file.
+func TestCellWithoutAnyKey(t *testing.T) {
+	f := parse(t, "{\n \"cells\": [\n  {}\n ],\n \"metadata\": {},\n \"nbformat\": 4,\n \"nbformat_minor\": 5\n}\n")
+	want := Notebook{Cells: []Cell{{ID: f.Cells[0].ID, Type: TypeRaw}}}
+	if out := render(t, f, f.Notebook()); !bytes.Equal(out, render(t, nil, want)) {
+		t.Errorf("written as\n%s", out)
+	}
+}
+
 func ptr(n int64) *int64 { return &n }
 
 func TestVersionsThatAreMissing(t *testing.T) {

@@ -66,21 +66,7 @@ func upgradeCell(old map[string]any) Cell {
 	kind, _ := take("cell_type").(string)
 	switch kind {
 	case TypeCode:
-		c.Type = TypeCode
-		c.Source = legacyText(firstOf(take("input"), take("code"), take("source")))
-		take("language")
-		if v := take("collapsed"); v != nil {
-			c.Metadata["collapsed"] = v
-		}
-		if n, ok := wholeNumber(take("prompt_number")); ok {
-			c.ExecutionCount = &n
-		}
-		outputs, _ := take("outputs").([]any)
-		for _, o := range outputs {
-			if m, ok := o.(map[string]any); ok {
-				c.Outputs = append(c.Outputs, Output{Value: JoinedOutput(upgradeOutput(m))})
-			}
-		}
+		upgradeCode(&c, take)
 	case "heading":
 		c.Type = TypeMarkdown
 		level, ok := wholeNumber(take("level"))
@@ -102,6 +88,25 @@ func upgradeCell(old map[string]any) Cell {
 		c.Metadata["nbformat3"] = old // unknown keys of a cell are not valid in version 4
 	}
 	return c
+}
+
+// upgradeCode takes what only code cells have.
+func upgradeCode(c *Cell, take func(key string) any) {
+	c.Type = TypeCode
+	c.Source = legacyText(firstOf(take("input"), take("code"), take("source")))
+	take("language")
+	if v := take("collapsed"); v != nil {
+		c.Metadata["collapsed"] = v
+	}
+	if n, ok := wholeNumber(take("prompt_number")); ok {
+		c.ExecutionCount = &n
+	}
+	outputs, _ := take("outputs").([]any)
+	for _, o := range outputs {
+		if m, ok := o.(map[string]any); ok {
+			c.Outputs = append(c.Outputs, Output{Value: JoinedOutput(upgradeOutput(m))})
+		}
+	}
 }
 
 func firstOf(values ...any) any {

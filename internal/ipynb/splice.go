@@ -60,86 +60,115 @@ func (w *splicer) fieldsOf(m map[string]any) []field {
 	return fields
 }
 
-// fields writes an object with exactly these fields. Old ones stay in their
-// order; new ones are put in alphabetical order when the old ones are in it, and at the end otherwise.
+// fields writes an object with exactly these fields over the one at base.
 func (w *splicer) fields(base span, fields []field, depth int) {
+	old := w.oldMembers(base)
+	if len(old) == 0 {
+		w.freshFields(fields, depth)
+		return
+	}
+	first, gap := w.gaps(base, old)
+	w.buf = append(w.buf, '{')
+	for k, p := range plan(old, fields) {
+		space := gap
+		if p.old > 0 {
+			space = string(w.data[old[p.old-1].afterValue+1 : old[p.old].keySpan.start])
+		}
+		if k == 0 {
+			space = first
+		} else {
+			w.buf = append(w.buf, ',')
+		}
+		w.buf = append(w.buf, space...)
+		if p.old < 0 {
+			w.key(p.key)
+			p.write(nil, depth+1)
+			continue
+		}
+		m := old[p.old]
+		w.keep(span{m.keySpan.start, m.value.start})
+		p.write(&m.value, depth+1)
+	}
+	w.keep(span{old[len(old)-1].value.end, base.end})
+}
+
+// freshFields writes an object that has no old members.
+func (w *splicer) freshFields(fields []field, depth int) {
+	w.buf = append(w.buf, '{')
+	for i, p := range plan(nil, fields) {
+		if i > 0 {
+			w.comma()
+		}
+		w.gap(depth + 1)
+		w.key(p.key)
+		p.write(nil, depth+1)
+	}
+	w.gap(depth)
+	w.buf = append(w.buf, '}')
+}
+
+// gaps returns the white space before the first member and before a new one.
+func (w *splicer) gaps(base span, old []member) (first, usual string) {
+	switch {
+	case len(old) > 1:
+		usual = string(w.data[old[0].afterValue+1 : old[1].keySpan.start])
+	case w.style.newline == "":
+		usual = w.style.comma[1:]
+	default:
+		usual = string(w.data[base.start+1 : old[0].keySpan.start])
+	}
+	return string(w.data[base.start+1 : old[0].keySpan.start]), usual
+}
+
+// placed is a field with the index of the old member that it replaces, or -1.
+type placed struct {
+	field
+	old int
+}
+
+// plan puts fields in order. Those that were there stay where they were; new
+// ones go in alphabetical order when the old ones are in it, and at the end otherwise.
+func plan(old []member, fields []field) []placed {
 	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.key, b.key) })
-	old, order := w.oldMembers(base)
-	sorted := slices.IsSortedFunc(order, func(a, b member) int { return strings.Compare(a.key, b.key) })
+	sorted := slices.IsSortedFunc(old, func(a, b member) int { return strings.Compare(a.key, b.key) })
+	last := make(map[string]int, len(old)) // of equal keys the last one counts
+	for i, m := range old {
+		last[m.key] = i
+	}
 	var added []field
-	kept := map[string]field{}
+	kept := make(map[int]field, len(fields))
 	for _, f := range fields {
-		if _, ok := old[f.key]; ok {
-			kept[f.key] = f
+		if i, ok := last[f.key]; ok {
+			kept[i] = f
 		} else {
 			added = append(added, f)
 		}
 	}
-	gap, first, open := "", "", true
-	if len(order) > 0 {
-		first = string(w.data[base.start+1 : order[0].keySpan.start])
-		gap = first
-		if w.style.newline == "" {
-			gap = w.style.comma[1:]
-		}
-	}
-	if len(order) > 1 {
-		gap = string(w.data[order[0].afterValue+1 : order[1].keySpan.start])
-	}
-	w.buf = append(w.buf, '{')
-	item := func(gap string) {
-		if !open {
-			w.buf = append(w.buf, ',')
-		} else {
-			gap = first
-		}
-		open = false
-		w.buf = append(w.buf, gap...)
-	}
-	add := func(f field) {
-		item(gap)
-		w.key(f.key)
-		f.write(nil, depth+1)
-	}
-	for i, m := range order {
+	var list []placed
+	for i, m := range old {
 		for sorted && len(added) > 0 && added[0].key < m.key {
-			add(added[0])
-			added = added[1:]
+			list, added = append(list, placed{added[0], -1}), added[1:]
 		}
-		f, ok := kept[m.key]
-		if !ok || old[m.key].keySpan != m.keySpan {
-			continue // gone, or an earlier one of two equal keys
+		if f, ok := kept[i]; ok {
+			list = append(list, placed{f, i})
 		}
-		own := gap
-		if i > 0 {
-			own = string(w.data[order[i-1].afterValue+1 : m.keySpan.start])
-		}
-		item(own)
-		w.keep(span{m.keySpan.start, m.value.start})
-		f.write(&m.value, depth+1)
 	}
 	for _, f := range added {
-		add(f)
+		list = append(list, placed{f, -1})
 	}
-	if len(order) > 0 {
-		w.keep(span{order[len(order)-1].value.end, base.end})
-		return
-	}
-	w.buf = append(w.buf, '}')
+	return list
 }
 
-// oldMembers returns the members of the object at base, by key and in order.
-func (w *splicer) oldMembers(base span) (map[string]member, []member) {
-	old := map[string]member{}
-	var order []member
+// oldMembers returns the members of the object at base in order.
+func (w *splicer) oldMembers(base span) []member {
+	var old []member
 	d := decoder{data: w.data}
 	_, _ = eachMember(w.data, base.start, 0, func(m member) *fault {
 		m.key, _, _ = d.string(m.keySpan.start)
-		old[m.key] = m
-		order = append(order, m)
+		old = append(old, m)
 		return nil
 	})
-	return old, order
+	return old
 }
 
 // elements writes an array whose k-th element is the old one from[k], or a new

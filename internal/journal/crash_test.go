@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"runt/internal/testenv/leak"
 )
 
 const childEnv = "RUNT_JOURNAL_CHILD"
@@ -24,7 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	leak.Main(m)
 }
 
 // appendForEver is the child: it appends numbered records, writes down each
