@@ -60,6 +60,9 @@ type order struct {
 }
 
 func newHost(dir string, from uint64, log *slog.Logger) *Host {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	return &Host{dir: dir, log: log, events: make(chan Event), inbox: mailbox.New[Event](), ctx: ctx, stop: stop,
 		ended: make(chan struct{}), wake: make(chan struct{}, 1), replies: map[uint64]chan link.Reply{}, seq: from}
@@ -212,7 +215,7 @@ func (h *Host) replayAndLose() {
 func (h *Host) lose(reason string) {
 	exit := &Exit{Code: -1, Reason: reason}
 	if b, err := os.ReadFile(filepath.Join(h.dir, link.LogFile)); err == nil {
-		exit.Stderr = string(b[max(0, len(b)-4<<10):])
+		exit.Stderr = string(lastBytes(b))
 	}
 	h.inbox.Put(Event{Kind: EventLost, At: time.Now(), Exit: exit})
 }
@@ -255,6 +258,10 @@ func (h *Host) readFrames(c *hostConn) (last bool, err error) {
 
 // take adds an event; it returns whether it is the last.
 func (h *Host) take(e Event) bool {
+	last := e.Kind == EventDied || e.Kind == EventFailed
+	if last {
+		h.end(ErrClosed)
+	}
 	h.mu.Lock()
 	h.seq = e.Seq
 	if e.Kind == EventAccepted {
@@ -267,7 +274,7 @@ func (h *Host) take(e Event) bool {
 	}
 	h.mu.Unlock()
 	h.inbox.Put(e)
-	return e.Kind == EventDied || e.Kind == EventFailed
+	return last
 }
 
 func (h *Host) replied(r link.Reply) {

@@ -43,8 +43,18 @@ func StartHost(ctx context.Context, c HostConfig, spec LaunchSpec) (*Host, error
 	if err := spawn(ctx, dir, c.Command); err != nil {
 		return nil, err
 	}
-	return connect(ctx, dir, 0, c.Logger)
+	h := newHost(dir, 0, c.Logger)
+	conn, err := h.dial(ctx)
+	if err != nil {
+		h.stop()
+		log, _ := os.ReadFile(filepath.Join(dir, link.LogFile)) // without it the error says less
+		return nil, domain.Errorf(domain.CodeKernelUnavailable, "the kernel host did not start: %w.\n%s", err, lastBytes(log))
+	}
+	h.run(conn)
+	return h, nil
 }
+
+func lastBytes(b []byte) []byte { return b[max(0, len(b)-4<<10):] }
 
 // spawn starts the host with a socket that listens already, so that nobody has to wait for it.
 func spawn(ctx context.Context, dir string, command []string) error {
@@ -78,18 +88,10 @@ func Adopt(ctx context.Context, dir string, from uint64, log *slog.Logger) (*Hos
 	if m.Dir != "" && m.Dir != dir {
 		dir = m.Dir
 	}
-	return connect(ctx, dir, from, log)
-}
-
-// connect makes a Host of a folder.
-func connect(ctx context.Context, dir string, from uint64, log *slog.Logger) (*Host, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	h := newHost(dir, from, log)
 	conn, err := h.dial(ctx)
 	if err != nil {
-		if alive(dir) {
+		if hostAlive(m) {
 			h.stop()
 			return nil, fmt.Errorf("connect to kernel host: %w", err)
 		}
@@ -99,7 +101,7 @@ func connect(ctx context.Context, dir string, from uint64, log *slog.Logger) (*H
 	return h, nil
 }
 
-// alive says whether the host of a folder runs. A host that has not written its manifest yet counts as running.
+// alive says whether the host of a folder runs.
 func alive(dir string) bool {
 	m, err := ReadManifest(dir)
 	return err == nil && hostAlive(m)

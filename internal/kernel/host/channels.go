@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"runt/internal/kernel/jmsg"
@@ -37,15 +38,16 @@ type (
 // channels are the connections to one kernel. Every channel but the heartbeat
 // has a reader, and those that are written to have a writer with a mailbox.
 type channels struct {
-	codec *jmsg.Codec
-	log   *slog.Logger
-	put   func(any) // into the loop's mailbox
-	conns map[string]*zmtp.Conn
-	out   map[string]*mailbox.Box[[][]byte]
-	hb    *zmtp.Conn
-	heard chan struct{} // closed when iopub has ended
-	wg    sync.WaitGroup
-	stop  context.CancelFunc
+	codec  *jmsg.Codec
+	log    *slog.Logger
+	put    func(any) // into the loop's mailbox
+	conns  map[string]*zmtp.Conn
+	out    map[string]*mailbox.Box[[][]byte]
+	hb     *zmtp.Conn
+	heard  chan struct{} // closed when iopub has ended
+	taking atomic.Bool   // a message of iopub is being read
+	wg     sync.WaitGroup
+	stop   context.CancelFunc
 }
 
 // dialChannels connects to a kernel that may not listen yet; ctx bounds the wait.
@@ -124,27 +126,39 @@ func (ch *channels) run() {
 
 // read puts every message of a channel into the mailbox and never waits for anything else.
 func (ch *channels) read(name string, conn *zmtp.Conn) {
+	taking := &atomic.Bool{}
 	if name == chIOPub {
+		taking = &ch.taking
 		defer close(ch.heard)
 	}
 	for {
-		parts, err := conn.Recv()
+		err := conn.Await()
+		taking.Store(true)
+		var parts [][]byte
+		if err == nil {
+			parts, err = conn.Recv()
+		}
 		var large *zmtp.TooLargeError
 		switch {
 		case errors.As(err, &large):
 			ch.put(tooLarge{name, large})
-			continue
 		case err != nil:
 			ch.put(channelEnded{name})
 			return
+		default:
+			ch.take(name, parts)
 		}
-		m, err := ch.codec.Decode(parts)
-		if err != nil {
-			ch.log.Warn("message of the kernel dropped", "channel", name, "error", err)
-			continue
-		}
-		ch.put(received{name, m})
+		taking.Store(false)
 	}
+}
+
+func (ch *channels) take(name string, parts [][]byte) {
+	m, err := ch.codec.Decode(parts)
+	if err != nil {
+		ch.log.Warn("message of the kernel dropped", "channel", name, "error", err)
+		return
+	}
+	ch.put(received{name, m})
 }
 
 func (ch *channels) write(ctx context.Context, name string, conn *zmtp.Conn, box *mailbox.Box[[][]byte]) {

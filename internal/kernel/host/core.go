@@ -21,13 +21,15 @@ const (
 
 // The bounds of what the core waits for.
 const (
-	probeInterval = 50 * time.Millisecond  // kernel_info is asked again when iopub is silent
-	startLimit    = 120 * time.Second      // from launch to ready
-	idleQuiet     = time.Second            // silence on iopub after a reply whose idle does not come
-	idleLimit     = 30 * time.Second       // the same, however loud iopub is
-	abortRetry    = 20 * time.Millisecond  // before a request is sent again that the kernel aborted by mistake
-	maxAborts     = 5                      // how often it is sent again
-	startedGuess  = 100 * time.Millisecond // after busy, when execute_input does not come
+	probeInterval    = 50 * time.Millisecond  // kernel_info is asked again when iopub is silent
+	startLimit       = 120 * time.Second      // from launch to ready
+	idleQuiet        = time.Second            // silence on iopub after a reply whose idle does not come
+	interruptedQuiet = 200 * time.Millisecond // from idle to a reply that an interrupt may have cut off
+	idleCheck        = 10 * time.Millisecond  // before a lost idle is believed
+	idleLimit        = 30 * time.Second       // the same, however loud iopub is
+	abortRetry       = 20 * time.Millisecond  // before a request is sent again that the kernel aborted by mistake
+	maxAborts        = 5                      // how often it is sent again
+	startedGuess     = 100 * time.Millisecond // after busy, when execute_input does not come
 )
 
 // effects is what the core asks of the world. No method blocks; after runs f later on the core's goroutine.
@@ -38,6 +40,7 @@ type effects interface {
 	send(channel string, m jmsg.Message)
 	signal(sig syscall.Signal) error // to the kernel's process group
 	newID() string
+	hearing() bool // a message on iopub is being read
 }
 
 // phase is where in its life the host is.
@@ -137,6 +140,7 @@ func (c *core) checkReady() {
 		return
 	}
 	c.phase = phaseReady
+	c.tune(c.info)
 	c.emit(link.Event{Kind: link.EventReady, Message: c.info})
 	c.next()
 }

@@ -20,11 +20,12 @@ const (
 // shutdown ends the kernel: it is asked, then told, then killed.
 func (c *core) shutdown(reply answer) {
 	if reply != nil {
+		c.requested = true
 		if c.phase == phaseEnded {
 			accept(reply)
 			return
 		}
-		c.stops, c.requested = append(c.stops, reply), true
+		c.stops = append(c.stops, reply)
 	}
 	if c.phase == phaseStopping || c.phase == phaseEnded {
 		return
@@ -78,7 +79,7 @@ func (c *core) exited(exit link.Exit) {
 	e := link.Event{Kind: link.EventDied, Exit: &exit}
 	if c.phase == phaseStarting {
 		e.Kind = link.EventFailed
-	}
+	} // when it is stopped meanwhile, it died as requested
 	exit.Requested = c.phase == phaseStopping
 	if c.lateReason != "" {
 		exit.Reason = c.lateReason

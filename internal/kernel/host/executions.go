@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"runt/internal/kernel/jmsg"
@@ -17,6 +18,8 @@ type execution struct {
 	reply     *executeReply // nil until it came
 	repliedAt time.Time
 	idle      bool
+	doubted   bool      // iopub was quiet for so long that idle is taken for lost
+	told      bool      // an error message of it was published
 	aborts    int       // how often the kernel refused it by mistake
 	heard     time.Time // when something of it last came on iopub
 	interrupt interruption
@@ -26,6 +29,14 @@ type executeReply struct {
 	Status  string          `json:"status"`
 	Count   *int64          `json:"execution_count"`
 	Payload json.RawMessage `json:"payload"`
+	errorReport
+}
+
+// errorReport is the part of a reply that an error message has too.
+type errorReport struct {
+	Name      string   `json:"ename"`
+	Value     string   `json:"evalue"`
+	Traceback []string `json:"traceback"`
 }
 
 // execute records an execution and sends it as soon as the kernel is free.
@@ -121,20 +132,30 @@ func (c *core) executeReply(m jmsg.Message) {
 	}
 }
 
-// awaitIdle ends the execution without its idle once iopub was quiet for long enough.
+// awaitIdle ends the execution without its idle once iopub was quiet for long
+// enough. A large message takes its time to be read, and one that was read may
+// still be behind this timer in the mailbox, so a quiet iopub is looked at twice.
 func (c *core) awaitIdle(x *execution, d time.Duration) {
 	c.fx.after(d, func() {
 		if c.current != x {
 			return
 		}
 		now := c.fx.now()
-		quiet := now.Sub(x.heard)
-		if quiet < idleQuiet && now.Sub(x.repliedAt) < idleLimit {
-			c.awaitIdle(x, idleQuiet-quiet)
-			return
+		if c.fx.hearing() {
+			x.heard = now
 		}
-		c.log.Warn("kernel did not say that it is idle", "execution", x.ID)
-		c.endCurrent("the kernel did not report idle")
+		quiet := now.Sub(x.heard)
+		switch {
+		case quiet < idleQuiet && now.Sub(x.repliedAt) < idleLimit:
+			x.doubted = false
+			c.awaitIdle(x, idleQuiet-quiet)
+		case !x.doubted:
+			x.doubted = true
+			c.awaitIdle(x, idleCheck)
+		default:
+			c.log.Warn("kernel did not say that it is idle", "execution", x.ID)
+			c.endCurrent("the kernel did not report idle")
+		}
 	})
 }
 
@@ -151,6 +172,9 @@ func (c *core) endCurrent(reason string) {
 	x := c.current
 	c.current, c.asked = nil, nil
 	r := x.reply
+	if r.Status == link.StatusError && !x.told && !x.Silent {
+		c.tellError(x)
+	}
 	c.finish(x, link.Done{Status: r.Status, Count: r.Count, Payload: r.Payload, Reason: reason})
 	if r.Status == link.StatusError && x.StopOnError {
 		behind := c.queue
@@ -160,6 +184,27 @@ func (c *core) endCurrent(reason string) {
 		}
 	}
 	c.next()
+}
+
+// tellError publishes the error of an execution in the name of a kernel that did
+// not: some only put it into the reply, and ipykernel says nothing of an
+// interrupt that hits it before the code proper.
+func (c *core) tellError(x *execution) {
+	f := x.reply.errorReport
+	if f.Name == "" && x.interrupt.attempt > 0 {
+		f.Name = "KeyboardInterrupt"
+	}
+	if f.Name == "" {
+		return
+	}
+	if f.Traceback == nil {
+		f.Traceback = []string{strings.TrimSuffix(f.Name+": "+f.Value, ": ")}
+	}
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return // strings can always be encoded
+	}
+	c.emit(link.Event{Kind: link.EventMessage, ExecutionID: x.ID, Message: &link.Message{Type: "error", ParentID: x.ID, Content: raw}})
 }
 
 // iopubMessage takes what the kernel publishes.
@@ -193,6 +238,8 @@ func (c *core) iopubMessage(m jmsg.Message) {
 	switch m.Header.Type {
 	case "execute_input":
 		c.startedNow(x)
+	case "error":
+		x.told = true
 	case "status":
 		c.statusOf(x, m.Content)
 	}
@@ -215,6 +262,30 @@ func (c *core) statusOf(x *execution, content json.RawMessage) {
 		})
 	case "idle":
 		x.idle = true
-		c.checkDone()
+		if !c.checkDone() {
+			c.awaitReply(x)
+		}
 	}
+}
+
+// awaitReply ends an execution whose reply does not come though the kernel went
+// idle: ipykernel drops it when an interrupt hits it just before or after the code.
+func (c *core) awaitReply(x *execution) {
+	wait := idleQuiet
+	if x.interrupt.attempt > 0 {
+		wait = interruptedQuiet
+	}
+	aborts := x.aborts
+	c.fx.after(wait, func() {
+		if c.current != x || x.reply != nil || x.aborts != aborts || !x.idle {
+			return
+		}
+		c.log.Warn("kernel went idle without a reply", "execution", x.ID, "interrupts", x.interrupt.attempt)
+		reason := "the kernel went idle without a reply"
+		if x.interrupt.attempt > 0 {
+			reason = "interrupted at its very beginning or end"
+		}
+		x.reply = &executeReply{Status: link.StatusError}
+		c.endCurrent(reason)
+	})
 }

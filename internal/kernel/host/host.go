@@ -26,6 +26,7 @@ import (
 const (
 	defaultOrphan = 10 * time.Minute
 	drainIOPub    = 500 * time.Millisecond // for what the kernel published before it ended
+	linger        = 2 * time.Millisecond   // for quiet events to find company
 	drainDaemon   = 5 * time.Second        // for the daemon to take the last events
 )
 
@@ -57,15 +58,16 @@ type host struct {
 	mu   sync.Mutex // guards proc, which the launcher sets and anyone signals
 	proc *process
 
-	chans    *channels // nil until connected
-	conn     connection
-	daemon   *daemon // nil when none is connected
-	goneAt   time.Time
-	manifest link.Manifest
-	orphaned bool               // it ends because nobody wants it
-	watching bool               // a call of checkOrphan is coming
-	abort    context.CancelFunc // ends a launch in progress
-	wg       sync.WaitGroup
+	chans     *channels // nil until connected
+	conn      connection
+	daemon    *daemon // nil when none is connected
+	goneAt    time.Time
+	manifest  link.Manifest
+	orphaned  bool               // it ends because nobody wants it
+	lingering bool               // a call of wakeSender is coming
+	watching  bool               // a call of checkOrphan is coming
+	abort     context.CancelFunc // ends a launch in progress
+	wg        sync.WaitGroup
 }
 
 // Run is a kernel host from start to end. dir is its folder, with the launch
@@ -381,9 +383,32 @@ func (h *host) emit(e link.Event) {
 			return
 		}
 	}
-	if err := h.spool.Append(h.seq, data); err != nil {
+	if quiet(e) {
+		err = h.spool.AppendQuietly(h.seq, data)
+		if !h.lingering {
+			h.lingering = true
+			h.after(linger, h.wakeSender)
+		}
+	} else {
+		err = h.spool.Append(h.seq, data)
+	}
+	if err != nil {
 		h.log.Error("cannot write event to disk", "seq", h.seq, "error", err)
 	}
+}
+
+// quiet says that nobody is kept waiting when an event goes out a moment later, with the next
+// one: waking the daemon for each takes the processor from the kernel.
+func quiet(e link.Event) bool {
+	if e.Kind == link.EventMessage {
+		return e.Message.Type == "status" || e.Message.Type == "execute_input"
+	}
+	return e.Kind == link.EventAccepted
+}
+
+func (h *host) wakeSender() {
+	h.lingering = false
+	h.spool.Wake()
 }
 
 func (h *host) send(channel string, m jmsg.Message) {
@@ -393,6 +418,8 @@ func (h *host) send(channel string, m jmsg.Message) {
 	}
 	h.chans.send(channel, m)
 }
+
+func (h *host) hearing() bool { return h.chans != nil && h.chans.taking.Load() }
 
 func (h *host) signal(sig syscall.Signal) error {
 	h.mu.Lock()

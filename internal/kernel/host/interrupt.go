@@ -14,6 +14,9 @@ type interruption struct {
 	attempt int
 }
 
+// settle is how long code runs before it is interrupted.
+const settle = 20 * time.Millisecond
+
 // interruptPauses are the waits between attempts: the first are lost now and
 // then, and code may catch one.
 var interruptPauses = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 3 * time.Second, 3 * time.Second}
@@ -43,8 +46,18 @@ func (c *core) interrupt(id string, reply answer) {
 	}
 	x.interrupt.wanted = true
 	if x.started {
-		c.attempt(x)
+		c.firstAttempt(x)
 	}
+}
+
+// firstAttempt interrupts an execution that has begun, but not before the kernel had time to get
+// from announcing the code to running it: what hits it in between cuts off its answer.
+func (c *core) firstAttempt(x *execution) {
+	if age := c.fx.now().Sub(x.startedAt); age < settle {
+		c.fx.after(settle-age, func() { c.attempt(x) })
+		return
+	}
+	c.attempt(x)
 }
 
 // startedNow notes that the kernel runs the code, and delivers an interrupt that came before.
@@ -54,7 +67,7 @@ func (c *core) startedNow(x *execution) {
 	}
 	x.started, x.startedAt = true, c.fx.now()
 	if x.interrupt.wanted {
-		c.attempt(x)
+		c.firstAttempt(x)
 	}
 }
 

@@ -88,6 +88,9 @@ func (l *launcher) attempt(ctx context.Context, transport string) (launched, *li
 	if len(l.spec.Argv) == 0 {
 		return launched{}, failure(errors.New("the kernel has no command to start it with"))
 	}
+	if info, err := os.Stat(l.spec.Dir); l.spec.Dir != "" && (err != nil || !info.IsDir()) {
+		return launched{}, failure(fmt.Errorf("the working directory %s does not exist", l.spec.Dir))
+	}
 	p, err := startProcess(fillIn(l.spec.Argv, file), environment(l.spec.Env, l.dir), l.spec.Dir)
 	if err != nil {
 		return launched{}, failure(err)

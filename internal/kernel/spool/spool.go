@@ -64,6 +64,21 @@ func Open(dir string, o Options) (*Spool, error) {
 // Append stores data under the next number, which must be seq. The record can be read at
 // once, also when the error says that it could not be written to disk: then it is kept in memory.
 func (s *Spool) Append(seq uint64, data []byte) error {
+	err := s.AppendQuietly(seq, data)
+	s.Wake()
+	return err
+}
+
+// Wake tells waiting readers that something was appended.
+func (s *Spool) Wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// AppendQuietly is Append for a record that readers need not have before the next one, or the next Wake.
+func (s *Spool) AppendQuietly(seq uint64, data []byte) error {
 	err := s.write(seq, data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +89,6 @@ func (s *Spool) Append(seq uint64, data []byte) error {
 		s.sizes[len(s.sizes)-1] = s.size
 	}
 	s.trimLocked()
-	close(s.changed)
-	s.changed = make(chan struct{})
 	return err
 }
 

@@ -122,6 +122,12 @@ func (c *Conn) Subscribe(prefix string) error {
 	return c.Send(append([]byte{1}, prefix...))
 }
 
+// Await blocks until the first byte of the next message is there, without taking it. It is for the goroutine that calls Recv.
+func (c *Conn) Await() error {
+	_, err := c.r.Peek(1)
+	return err
+}
+
 // Recv returns the frames of the next message. It blocks until one is there,
 // the peer closes (io.EOF) or Close is called. It must not be called by two
 // goroutines at once.
