@@ -42,10 +42,10 @@ func lines100k() []byte {
 	return b.Bytes()
 }
 
-// TestLargeFileMemory reads and rewrites a 126 MB file. The heap must not grow
+// TestLargeFileMemory reads and rewrites a 31 MB file. The heap must not grow
 // by more than the file itself on reading, and by one more file on writing.
 func TestLargeFileMemory(t *testing.T) {
-	data := largeFile(20, 6<<20)
+	data := largeFile(10, 3<<20)
 	grown := func(do func()) uint64 {
 		var before, after runtime.MemStats
 		runtime.GC()
