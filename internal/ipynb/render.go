@@ -184,17 +184,45 @@ func equalOutput(a, b Output) bool {
 	return EqualValues(x, y)
 }
 
-// growth estimates how many bytes the new outputs add.
+// growth estimates how many bytes the file grows by.
 func (r *renderer) growth() int {
 	n := 4096
 	for k, i := range r.from {
 		c := r.n.Cells[k]
-		n += len(c.Source) / 8
-		if i >= 0 && len(c.Outputs) == len(r.base.Cells[i].Outputs) {
-			continue
+		n += 16 + len(c.Source)/8
+		more := weight(c.Outputs)
+		if i >= 0 {
+			more -= weight(r.base.Cells[i].Outputs)
+		} else {
+			more += len(c.Source)
 		}
-		for _, o := range c.Outputs {
-			n += len(o.Raw)
+		n += max(0, more)
+	}
+	return n
+}
+
+// weight adds up the text of outputs.
+func weight(outputs []Output) int {
+	n := 0
+	for _, o := range outputs {
+		n += textLength(valueOf(o))
+	}
+	return n
+}
+
+// textLength adds up the lengths of the strings in v.
+func textLength(v any) int {
+	n := 0
+	switch v := v.(type) {
+	case string:
+		n = len(v)
+	case []any:
+		for _, x := range v {
+			n += textLength(x)
+		}
+	case map[string]any:
+		for _, x := range v {
+			n += textLength(x)
 		}
 	}
 	return n
