@@ -34,6 +34,10 @@ type stdio struct {
 
 	order    *order        // in which tools/call requests came
 	draining chan struct{} // closed when calls should answer with what they have
+
+	mu      sync.Mutex // guards the fields that follow
+	conn    *lineConn
+	aborted bool // nothing more is written
 }
 
 func newStdio(in io.Reader, out io.Writer, logger *slog.Logger) *stdio {
@@ -46,8 +50,39 @@ func (t *stdio) Connect(context.Context) (mcp.Connection, error) {
 		t: t, incoming: make(chan jsonrpc.Message), closed: make(chan struct{}), idle: make(chan struct{}, 1),
 		open: map[string]*request{}, byClientID: map[string]*request{},
 	}
+	t.mu.Lock()
+	t.conn = c
+	aborted := t.aborted
+	t.mu.Unlock()
+	if aborted {
+		return nil, errAborted
+	}
 	c.readers.Go(c.readLines)
 	return c, nil
+}
+
+// errAborted is returned for what is to be written after abort.
+var errAborted = errors.New("transport was aborted")
+
+// abort ends the connection at once: nothing more is written, and calls that are
+// under way are cancelled. Whoever sent them gets no answer from here.
+func (t *stdio) abort() {
+	t.mu.Lock()
+	t.aborted = true
+	c := t.conn
+	t.mu.Unlock()
+	if c == nil {
+		return
+	}
+	if err := c.Close(); err != nil {
+		t.logger.Debug("close input", "err", err)
+	}
+}
+
+func (t *stdio) isAborted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.aborted
 }
 
 // lineConn is the one connection of a stdio. Its reading goroutine ends with the
@@ -144,6 +179,9 @@ func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 func (c *lineConn) writeLine(line []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
+	if c.t.isAborted() {
+		return errAborted
+	}
 	if _, err := c.t.out.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("write line: %w", err)
 	}

@@ -1,0 +1,120 @@
+package mcpserver
+
+import (
+	"context"
+	"time"
+
+	"runt/internal/automerge"
+	"runt/internal/client"
+	"runt/internal/domain"
+	"runt/internal/notebook"
+	"runt/internal/runtimestate"
+	"runt/internal/session"
+	"runt/internal/session/peer"
+	"runt/internal/wire"
+)
+
+// Bounds of what a call waits for besides executions.
+const (
+	confirmLimit = 30 * time.Second // until the daemon has an edit on disk
+	queueLimit   = 30 * time.Second // until the daemon has accepted an execution
+	maxRejoins   = 5                // times that one step of a call is tried on a new connection
+)
+
+// book is the notebook that a call is about.
+type book struct {
+	k   *call
+	ref *session.Ref
+	s   *session.Session
+}
+
+// h is the connection of now. It changes when the notebook is joined again.
+func (b *book) h() *client.Handle { return b.s.Handle.(*peer.Handle).Handle }
+
+func (b *book) doc() *notebook.Doc { return b.h().Notebook() }
+
+func (b *book) runtime() *runtimestate.Doc { return b.h().Runtime() }
+
+// cell returns the cell that the call names by cell_id.
+func (b *book) cell() (notebook.Cell, error) { return b.cellByID(b.k.args.text("cell_id")) }
+
+func (b *book) cellByID(id string) (notebook.Cell, error) {
+	if c, ok := b.doc().Cell(domain.CellID(id)); ok {
+		return c, nil
+	}
+	return notebook.Cell{}, b.notFound(id)
+}
+
+// notFound is the error about a cell that does not exist. It names near ones.
+func (b *book) notFound(id string) error {
+	_, err := b.doc().Edit(func(tx *notebook.Tx) error { return tx.SpliceSource(domain.CellID(id), 0, 0, "") })
+	if err == nil {
+		err = domain.Errorf(domain.CodeCellNotFound, "no cell %q in this notebook", id).WithHint("Call get_all_cells to see the ids.")
+	}
+	return err
+}
+
+// edit makes an edit as one change, gives the turn back, and returns once the
+// daemon has it on disk. fn must be a function of the document as the tx shows it,
+// because it is called again when the edit was lost with a connection.
+func (b *book) edit(ctx context.Context, fn func(tx *notebook.Tx) error) error {
+	heads, err := b.apply(ctx, fn)
+	b.ref.Yield()
+	if err != nil || heads == nil {
+		return err
+	}
+	return b.confirm(ctx, fn, heads)
+}
+
+// apply makes an edit here and sends it on its way.
+func (b *book) apply(ctx context.Context, fn func(tx *notebook.Tx) error) ([]automerge.Hash, error) {
+	for try := 0; ; try++ {
+		heads, err := b.h().Edit(ctx, fn)
+		if err == nil || !isLost(err) || try == maxRejoins {
+			return heads, err
+		}
+		if err := b.s.Again(ctx); err != nil {
+			return nil, err
+		}
+		if heads != nil && b.doc().Engine().Has(heads...) {
+			return heads, nil
+		}
+	}
+}
+
+// confirm waits until the daemon has the heads on disk. When the connection
+// breaks, the next one takes the edit along; if it did not, the edit is made again.
+func (b *book) confirm(ctx context.Context, fn func(tx *notebook.Tx) error, heads []automerge.Hash) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmLimit)
+	defer cancel()
+	for try := 0; ; try++ {
+		err := b.h().Confirm(ctx)
+		if err == nil || !isLost(err) || try == maxRejoins {
+			return err
+		}
+		if err := b.s.Again(ctx); err != nil {
+			return err
+		}
+		if !b.doc().Engine().Has(heads...) {
+			if heads, err = b.apply(ctx, fn); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// request asks the daemon for something that may be asked for twice.
+func (b *book) request(ctx context.Context, r wire.Request) (wire.Response, error) {
+	for try := 0; ; try++ {
+		resp, err := b.h().Request(ctx, r)
+		if err == nil || !isLost(err) || try == maxRejoins {
+			return resp, err
+		}
+		if err := b.s.Again(ctx); err != nil {
+			return wire.Response{}, err
+		}
+	}
+}
+
+// heads names the state of the document that a request builds on.
+func (b *book) heads() []string { return automerge.HashStrings(b.doc().Engine().Heads()) }

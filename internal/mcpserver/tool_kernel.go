@@ -1,0 +1,160 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"runt/internal/domain"
+	"runt/internal/env"
+	"runt/internal/runtimestate"
+	"runt/internal/session"
+	"runt/internal/wire"
+)
+
+// restartLimit is how long restart_kernel waits for the new kernel; preparing an
+// environment for the first time may take longer, and is then reported as going on.
+const restartLimit = 60 * time.Second
+
+// interruptKernel stops the running cell.
+func interruptKernel(ctx context.Context, _ *call, b *book) (*reply, error) {
+	b.ref.Yield()
+	resp, err := b.request(ctx, wire.Request{Action: wire.ActionInterruptExecution})
+	if err != nil {
+		return nil, err
+	}
+	switch resp.Result {
+	case wire.ResultNoKernel:
+		return textf("There is no kernel running, so there was nothing to interrupt."), nil
+	case wire.ResultInterruptSent:
+	default:
+		return nil, domain.Errorf(domain.CodeKernelUnavailable, "The kernel was not interrupted (%s).", resp.Result).WithHint("Call restart_kernel.")
+	}
+	var sent wire.InterruptSent
+	if err := resp.Decode(&sent); err != nil {
+		return nil, err
+	}
+	text := "Interrupted execution " + sent.ExecutionID + "."
+	switch {
+	case sent.ExecutionID == "" && b.h().Extended():
+		text = "Nothing was running, so there was nothing to interrupt."
+	case sent.ExecutionID == "":
+		text = "The kernel was interrupted."
+	case sent.StillBusy:
+		text = "Execution " + sent.ExecutionID + " was interrupted but has not stopped.\nCall restart_kernel if it must; variables are lost then."
+	}
+	if n := len(sent.Cancelled); n > 0 {
+		text += fmt.Sprintf(" %d executions behind it were cancelled: %s.", n, strings.Join(sent.Cancelled, ", "))
+	}
+	return &reply{text: text}, nil
+}
+
+// restartKernel ends the kernel, whatever state it is in, and starts a new one.
+func restartKernel(ctx context.Context, k *call, b *book) (*reply, error) {
+	resp, err := b.request(ctx, wire.Request{Action: b.restartAction(), RequiredHeads: b.heads()})
+	if err != nil {
+		return nil, err
+	}
+	switch resp.Result {
+	case wire.ResultKernelRestarted, wire.ResultKernelLaunched, wire.ResultKernelAlreadyRunning:
+	default:
+		return nil, domain.Errorf(domain.CodeKernelUnavailable, "The kernel was not restarted (%s).", resp.Result).WithHint("Call list_kernels to see what there is.")
+	}
+	if k.args.flag("run_all") {
+		cells, err := b.codeCells("", "")
+		if err != nil || len(cells) == 0 {
+			return textf("The kernel was restarted; there are no code cells to run."), err
+		}
+		const runAllTimeout = 300 * time.Second
+		rep, err := b.runCells(ctx, cells, waitFor{timeout: runAllTimeout})
+		if err == nil {
+			rep.text = "The kernel was restarted; variables are lost. Then all cells were run.\n" + rep.text
+		}
+		return rep, err
+	}
+	b.ref.Yield()
+	return b.awaitKernel(ctx)
+}
+
+// restartAction is the request that restarts a kernel; daemons that are not
+// runt's only launch one.
+func (b *book) restartAction() string {
+	if b.h().Extended() {
+		return wire.ActionRestartKernel
+	}
+	return wire.ActionLaunchKernel
+}
+
+// awaitKernel waits until the kernel runs or has failed to.
+func (b *book) awaitKernel(ctx context.Context) (*reply, error) {
+	wait, cancel := context.WithTimeout(ctx, restartLimit)
+	defer cancel()
+	for try := 0; try < maxRejoins; try++ {
+		err := b.h().WaitFor(wait, func() bool { return !kernelStarting(b.runtime().Kernel().Lifecycle) })
+		if err == nil || !isLost(err) {
+			break
+		}
+		if err := b.s.Again(ctx); err != nil {
+			return nil, err
+		}
+	}
+	switch k := b.runtime().Kernel(); {
+	case k.Lifecycle == runtimestate.Running:
+		return textf("The kernel was restarted: %s. Variables are lost; cells and outputs are kept.", b.kernelText()), nil
+	case kernelStarting(k.Lifecycle):
+		return textf("The kernel is still starting: %s.\nCells can be run now; they wait for it.", b.kernelText()), nil
+	default:
+		return nil, domain.Errorf(domain.CodeKernelUnavailable, "The kernel did not start: %s.", orElse(k.ErrorDetails, orElse(k.ErrorReason, k.Lifecycle))).
+			WithHint("Cure that, then call restart_kernel again; list_kernels shows what can be started.")
+	}
+}
+
+// listKernels lists kernelspecs and Pythons of this machine.
+func listKernels(ctx context.Context, k *call) (*reply, error) {
+	dir := k.kernelDir()
+	k.begun()
+	resolver := k.c.srv.kernels()
+	specs, err := resolver.Kernelspecs(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	pythons, err := resolver.Interpreters(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{fmt.Sprintf("%d kernelspecs:", len(specs))}
+	for _, s := range specs {
+		lines = append(lines, fmt.Sprintf("%s · %s · %s · %s (%s)", s.Name, s.DisplayName, s.Language, s.Dir, s.Source))
+	}
+	lines = append(lines, fmt.Sprintf("%d Python environments:", len(pythons)))
+	for _, p := range pythons {
+		lines = append(lines, pythonLine(p))
+	}
+	lines = append(lines, "create_notebook takes the name of a kernelspec as kernel; without one, a Python from this list or a private one is used.")
+	return &reply{text: strings.Join(lines, "\n")}, nil
+}
+
+func pythonLine(p env.Interpreter) string {
+	state := "ready"
+	if p.Problem != "" {
+		state = p.Problem
+	}
+	return fmt.Sprintf("%s · Python %s · %s (%s) · %s", p.Path, orElse(p.Version, "?"), p.Source, p.Via, state)
+}
+
+// kernelDir is the folder beside which environments are looked for.
+func (k *call) kernelDir() string {
+	if name := k.args.text("notebook"); name != "" {
+		if t := session.ParseTarget(name, k.c.srv.canonical); t.Path != "" {
+			return filepath.Dir(t.Path)
+		}
+	}
+	for _, h := range k.c.sessions.Held() {
+		if h.Path != "" && (h.Default || string(h.ID) == k.args.text("notebook")) {
+			return filepath.Dir(h.Path)
+		}
+	}
+	return k.c.srv.o.Dir
+}
