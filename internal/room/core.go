@@ -117,7 +117,7 @@ func (c *Core) Handle(now time.Time, ev Event) []Effect {
 		c.cancelOne(ev)
 	case LaunchRequested, RestartRequested, ShutdownRequested, InterruptRequested, InputGiven:
 		c.handleKernelRequest(ev)
-	case HostStarted, HostAdopted, LaunchProgress, LaunchFailed, KernelReady, KernelDied:
+	case KernelChosen, HostStarted, HostAdopted, LaunchProgress, LaunchFailed, KernelReady, KernelDied:
 		c.handleKernelState(ev)
 	case KernelMessage:
 		c.kernelMessage(ev)
@@ -127,6 +127,8 @@ func (c *Core) Handle(now time.Time, ev Event) []Effect {
 		c.executionEnded(ev)
 	case CellsRemoved:
 		c.cellsRemoved(ev.Cells)
+	case OutputsLoaded:
+		c.outputsLoaded(ev.Executions)
 	case DocumentChanged, SaveRequested, SaveFinished:
 		c.handleSave(ev)
 	case EndRequested:

@@ -59,6 +59,8 @@ type (
 		From Caller
 		Text string
 	}
+	// KernelChosen says which kernel the notebook asks for, before one is resolved.
+	KernelChosen struct{ Kernel KernelInfo }
 	// HostStarted reports the process of a kernel host; the kernel itself is not ready yet.
 	HostStarted struct {
 		Generation uint64
@@ -119,6 +121,8 @@ type (
 	Unattended struct{}
 	// CellsRemoved reports cells that are no longer in the document.
 	CellsRemoved struct{ Cells []domain.CellID }
+	// OutputsLoaded brings outputs that another program put into the file, as executions that are over.
+	OutputsLoaded struct{ Executions []Execution }
 	// DocumentChanged reports a change of the notebook that the file does not have yet.
 	DocumentChanged struct{}
 	// SaveRequested asks to write the file. An empty path means the room's own.
@@ -179,6 +183,7 @@ func (RestartRequested) event()   {}
 func (ShutdownRequested) event()  {}
 func (InterruptRequested) event() {}
 func (InputGiven) event()         {}
+func (KernelChosen) event()       {}
 func (HostStarted) event()        {}
 func (HostAdopted) event()        {}
 func (LaunchProgress) event()     {}
@@ -190,6 +195,7 @@ func (ExecutionEnded) event()     {}
 func (KernelDied) event()         {}
 func (Unattended) event()         {}
 func (CellsRemoved) event()       {}
+func (OutputsLoaded) event()      {}
 func (DocumentChanged) event()    {}
 func (SaveRequested) event()      {}
 func (SaveFinished) event()       {}

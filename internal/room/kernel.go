@@ -76,7 +76,9 @@ func (c *Core) launchedBody() wire.KernelLaunched {
 func (c *Core) launch(envSource string) {
 	c.kernel.generation++
 	c.kernel.reason, c.kernel.details = "", ""
-	c.kernel.info.EnvSource = envSource
+	if envSource != "" {
+		c.kernel.info.EnvSource = envSource
+	}
 	c.hostSeq = 0
 	c.setKernel(Launching)
 	c.emit(LaunchKernel{Generation: c.kernel.generation, EnvSource: envSource})
@@ -115,6 +117,10 @@ func (c *Core) kernelDoc() runtimestate.Kernel {
 
 func (c *Core) handleKernelState(ev Event) {
 	switch ev := ev.(type) {
+	case KernelChosen:
+		if !c.kernel.alive() {
+			c.kernel.info = ev.Kernel
+		}
 	case HostStarted:
 		if ev.Generation == c.kernel.generation && c.kernel.lifecycle == Launching {
 			c.kernel.info = ev.Kernel

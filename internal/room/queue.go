@@ -89,18 +89,7 @@ func (c *Core) Execution(id domain.ExecutionID) (Execution, bool) {
 // being queued; it must be called before the first event.
 func (c *Core) Restore(execs []Execution, latest map[domain.CellID]domain.ExecutionID, queued []domain.ExecutionID) {
 	for _, x := range execs {
-		e := &execution{id: x.ID, cell: x.Cell, source: x.Source, from: Caller{Actor: x.Submitter}, seq: x.Seq,
-			status: x.Status, created: x.Created, started: x.Started, ended: x.Ended, inDoc: true}
-		if x.Count != nil {
-			e.count = *x.Count
-		}
-		e.outputs.restore(x.Outputs)
-		c.execs[x.ID] = e
-		c.order = append(c.order, x.ID)
-		c.seq = max(c.seq, x.Seq+1)
-		for _, o := range e.outputs.list {
-			c.indexDisplay(e, o)
-		}
+		c.restoreOne(x)
 	}
 	for cell, id := range latest {
 		c.latest[cell] = id
@@ -110,6 +99,37 @@ func (c *Core) Restore(execs []Execution, latest map[domain.CellID]domain.Execut
 			c.queue = append(c.queue, id)
 		}
 	}
+}
+
+func (c *Core) restoreOne(x Execution) *execution {
+	e := &execution{id: x.ID, cell: x.Cell, source: x.Source, from: Caller{Actor: x.Submitter}, seq: x.Seq,
+		status: x.Status, created: x.Created, started: x.Started, ended: x.Ended, inDoc: true}
+	if x.Count != nil {
+		e.count = *x.Count
+	}
+	e.outputs.restore(x.Outputs)
+	c.execs[x.ID] = e
+	c.order = append(c.order, x.ID)
+	c.seq = max(c.seq, x.Seq+1)
+	for _, o := range e.outputs.list {
+		c.indexDisplay(e, o)
+	}
+	return e
+}
+
+// outputsLoaded makes cells show outputs that came with the file.
+func (c *Core) outputsLoaded(execs []Execution) {
+	var ops []RuntimeOp
+	var cells []*execution
+	for _, x := range execs {
+		x.Seq = c.seq
+		e := c.restoreOne(x)
+		c.latest[x.Cell] = x.ID
+		ops = append(ops, OpExecution{e.doc()})
+		cells = append(cells, e)
+	}
+	c.flush(append(ops, c.trim()...))
+	c.point(cells)
 }
 
 // AbandonUnfinished ends what a lost kernel was running and had queued, after

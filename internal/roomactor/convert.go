@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"runt/internal/blob"
+	"runt/internal/docvalue"
 	"runt/internal/domain"
 	"runt/internal/ipynb"
 	"runt/internal/notebook"
@@ -71,14 +72,18 @@ func fileNotebook(s Snapshot, base *ipynb.File, blobs *blob.Store) (ipynb.Notebo
 		}
 	}
 	n := ipynb.Notebook{Metadata: s.Metadata}
+	if base != nil {
+		n.Metadata = originalMap(s.Metadata, base.Metadata)
+	}
 	for _, c := range s.Cells {
-		fc := ipynb.Cell{ID: string(c.ID), Type: c.Type, Source: c.Source, Metadata: c.Metadata}
+		was := byID[string(c.ID)]
+		fc := ipynb.Cell{ID: string(c.ID), Type: c.Type, Source: c.Source, Metadata: originalMap(c.Metadata, was.Metadata)}
 		if len(c.Attachments) > 0 {
-			fc.Attachments = c.Attachments
+			fc.Attachments = originalMap(c.Attachments, was.Attachments)
 		}
 		if c.Type == ipynb.TypeCode {
 			fc.ExecutionCount = c.Count
-			outputs, err := fileOutputs(c.Outputs, byID[string(c.ID)].Outputs, blobs)
+			outputs, err := fileOutputs(c.Outputs, was.Outputs, blobs)
 			if err != nil {
 				return n, fmt.Errorf("outputs of cell %s: %w", c.ID, err)
 			}
@@ -87,6 +92,48 @@ func fileNotebook(s Snapshot, base *ipynb.File, blobs *blob.Store) (ipynb.Notebo
 		n.Cells = append(n.Cells, fc)
 	}
 	return n, nil
+}
+
+// original puts values of the file back where the document has what they became
+// in it: numbers that the document cannot hold are rounded there, and only there.
+func original(now, base any) any {
+	switch b := base.(type) {
+	case map[string]any:
+		if m, ok := now.(map[string]any); ok {
+			return originalMap(m, b)
+		}
+	case []any:
+		l, ok := now.([]any)
+		if !ok {
+			return now
+		}
+		out := make([]any, len(l))
+		for i, v := range l {
+			if out[i] = v; i < len(b) {
+				out[i] = original(v, b[i])
+			}
+		}
+		return out
+	case json.Number:
+		if stored, err := docvalue.FromJSON(b); err == nil && docvalue.Equal(docvalue.ToJSON(stored), now) {
+			return b
+		}
+	}
+	return now
+}
+
+func originalMap(now, base map[string]any) map[string]any {
+	if now == nil {
+		return nil
+	}
+	out := make(map[string]any, len(now))
+	for k, v := range now {
+		if b, ok := base[k]; ok {
+			v = original(v, b)
+		}
+		out[k] = v
+	}
+	return out
 }
 
 func fileOutputs(outputs []runtimestate.Output, base []ipynb.Output, blobs *blob.Store) ([]ipynb.Output, error) {

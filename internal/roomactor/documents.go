@@ -174,9 +174,14 @@ func (r *Room) putBlob(e room.PutBlob) {
 	}
 }
 
-// received reports what a peer changed in the notebook to the core.
+// notebookChanged tells the core that a peer changed the notebook.
 func (r *Room) notebookChanged() {
 	r.handle(room.DocumentChanged{})
+	r.forgetCells()
+}
+
+// forgetCells tells the core which cells are gone.
+func (r *Room) forgetCells() {
 	now := map[domain.CellID]bool{}
 	for _, id := range r.nb.Order() {
 		now[id] = true

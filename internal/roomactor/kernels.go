@@ -84,10 +84,14 @@ func (r *Room) hostDo(what string, do func(*kernel.Host) error) {
 	}
 }
 
+// chooseKernel notes which kernel is wanted; "" leaves it to the notebook.
 func (r *Room) chooseKernel(name string) {
 	if name != "" {
 		r.kernelName = name
 	}
+	req := r.launchRequest()
+	source := shownSource("", kernel.LaunchSpec{Language: req.Language}, req)
+	r.handle(room.KernelChosen{Kernel: kernelInfo(req.KernelName, req.Language, source)})
 }
 
 // launchRequest says what the notebook asks of its environment.

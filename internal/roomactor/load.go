@@ -304,10 +304,16 @@ func (r *Room) goLive(kernel bool) {
 	r.publishInfo()
 	go r.run()
 	r.post(func() {
+		r.chooseKernel("")
 		if kernel {
 			r.handle(room.LaunchRequested{Automatic: true})
 		}
 		r.handle(room.Unattended{})
+		if r.kind == FileBacked && r.made {
+			r.handle(room.SaveRequested{})
+			return
+		}
+		r.checkDisk()
 	})
 }
 
