@@ -268,10 +268,13 @@ func TestUVIsInstalledWhenThereIsNone(t *testing.T) {
 	}
 }
 
+// brokenUV is a uv that cannot do its work.
+const brokenUV = "[ \"$1\" = --version ] && exit 0\necho 'no such index' >&2; exit 2\n"
+
 func TestPipWhereUVDoesNotWork(t *testing.T) {
 	m := newMachine(t)
 	m.index()
-	m.script("uv", "[ \"$1\" = --version ] && exit 0\necho 'no such index' >&2; exit 2\n")
+	m.script("uv", brokenUV)
 	var said lines
 	l, err := m.resolver().Resolve(t.Context(), Request{}, said.add)
 	if err != nil || l.EnvSource != "pip:prewarmed" || !said.has("venv and pip") {
@@ -282,6 +285,7 @@ func TestPipWhereUVDoesNotWork(t *testing.T) {
 
 func TestNothingCanBeHad(t *testing.T) {
 	m := newMachine(t) // its package index is empty
+	m.script("uv", brokenUV)
 	_, err := m.resolver().Resolve(t.Context(), Request{}, nil)
 	e := wantCode(t, err, domain.CodeEnvironmentFailed)
 	if !strings.Contains(e.Message, "ipykernel") {
