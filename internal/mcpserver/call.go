@@ -92,7 +92,9 @@ func (h handler) do(ctx context.Context, k *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.book(ctx, k, &book{k: k, ref: ref, s: s})
+	b := &book{k: k, ref: ref, s: s}
+	b.settle(ctx)
+	return h.book(ctx, k, b)
 }
 
 // isLost says whether an error means that the connection to the daemon broke.

@@ -18,6 +18,7 @@ type Client struct {
 	session  string          // first part of the ids of calls that bring none
 	order    *order          // of its calls; nil when they need none
 	draining <-chan struct{} // closed when running calls should answer with what they have; nil for never
+	told     told
 }
 
 // Close lets go of all notebooks of the client.

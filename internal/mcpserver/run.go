@@ -91,6 +91,7 @@ func (b *book) await(ctx context.Context, e *client.Execution, again ask, w wait
 		if isOver(e) {
 			err := e.Err()
 			if err == nil {
+				b.k.c.told.add(b.h().ID(), finished{e.CellID, e.ID})
 				return viewOfDone(e.Result()), nil
 			}
 			if e, err = b.followAgain(ctx, e, again, err); err != nil {
@@ -171,6 +172,7 @@ func (b *book) timeIsOver(ctx context.Context, e *client.Execution, w waitFor, s
 			return view{}, named(err, e.ID)
 		}
 		if e.Wait(ctx) == nil {
+			b.k.c.told.add(b.h().ID(), finished{e.CellID, e.ID})
 			v := viewOfDone(e.Result())
 			v.reason = orElse(v.reason, "Interrupted when its time was over.")
 			return v, nil
