@@ -13,10 +13,9 @@ import (
 
 // call is one request of the client, or one notification of it that no child could take yet.
 type call struct {
-	key    string // of wireID; "" for a notification
+	key    string // of id; "" for a notification
 	id     []byte // as the client wrote it
-	wireID []byte // as the child sees it
-	line   []byte // as it goes to the child
+	line   []byte
 	method string
 	tool   string // of tools/call
 	own    bool   // the reconnect tool: answered by the proxy
@@ -71,8 +70,7 @@ func (t *calls) remove(call *call) {
 
 // call takes up a request that the child, or for reconnect the proxy, is to answer.
 func (c *Core) call(m rpcline.Message) {
-	wire := rpcline.SafeID(m.ID)
-	key := rpcline.IDKey(wire)
+	key := rpcline.IDKey(m.ID)
 	refuse := func(id []byte, text string) {
 		c.toClient(rpcFailure(id, rpcline.CodeInvalidRequest, "Invalid request: "+text+".", nil))
 	}
@@ -87,10 +85,7 @@ func (c *Core) call(m rpcline.Message) {
 		refuse(m.ID, fmt.Sprintf("the requests in flight are larger than %d MB together; wait for answers", c.cfg.Limits.MaxHeld>>20))
 		return
 	}
-	call := &call{key: key, id: m.ID, wireID: wire, line: m.Line, method: m.Method, since: c.now}
-	if string(call.wireID) != string(call.id) {
-		call.line = rpcline.Splice(m.Line, m.ID, call.wireID)
-	}
+	call := &call{key: key, id: m.ID, line: m.Line, method: m.Method, since: c.now}
 	if m.Method == "tools/call" {
 		call.tool, _ = rpcline.GetString(m.Params, "name")
 		call.own = call.tool == reconnectTool
@@ -151,11 +146,7 @@ func (c *Core) flush() {
 
 // answered forwards the child's answer to a call and forgets the call.
 func (c *Core) answered(call *call, m rpcline.Message) {
-	line := m.Line
-	if string(m.ID) != string(call.id) {
-		line = rpcline.Splice(line, m.ID, call.id)
-	}
-	c.toClient(line)
+	c.toClient(m.Line)
 	c.calls.remove(call)
 	c.counts.Answered++
 	c.healthy()
@@ -254,7 +245,7 @@ func (c *Core) execution(call *call) string {
 	if !ok {
 		return ""
 	}
-	id := domain.DerivedUUID("call", c.client.session, string(call.wireID))
+	id := domain.DerivedUUID("call", c.client.session, string(call.id))
 	switch cell, _ := rpcline.GetString(args, "cell_id"); {
 	case call.tool == "create_cell" && isTrue(args, "and_run"):
 		return string(domain.DerivedExecutionID(id, domain.DerivedCellID(id, 0)))

@@ -145,18 +145,14 @@ func (c *Core) clientCancelled(m rpcline.Message) {
 	if !ok || !rpcline.ValidID(id) {
 		return
 	}
-	call := c.calls.byKey[rpcline.IDKey(rpcline.SafeID(id))]
+	call := c.calls.byKey[rpcline.IDKey(id)]
 	switch {
 	case call == nil || call.own:
 	case call.gen == 0:
 		c.giveUp(call, "it was cancelled", "Nothing needs to be done")
 	default:
 		call.cancelled = c.now
-		line := m.Line
-		if string(call.wireID) != string(call.id) {
-			line = rpcline.Splice(line, id, call.wireID)
-		}
-		c.toChild(line)
+		c.toChild(m.Line)
 	}
 }
 

@@ -33,7 +33,8 @@ type Limits struct {
 	Wait        time.Duration // how long a call waits for another child
 	CancelWait  time.Duration // how long a cancelled call may stay unanswered by the child
 	Reconnect   time.Duration // the reconnect tool answers by then
-	Drain       time.Duration // after the client's end of input, calls may go on for so long
+	Drain       time.Duration // after the client's end of input, calls wait so long for a child
+	LastWord    time.Duration // after the client's end of input, a child may answer for so long
 	QuickDeath  time.Duration // a crash so soon after a call was sent counts against the call
 	QuickDeaths int           // as many, and the call is given up
 	MaxHeld     int           // bytes of calls in flight
@@ -48,7 +49,7 @@ func DefaultLimits() Limits {
 		BackoffMin: 100 * time.Millisecond, BackoffMax: 2 * time.Second,
 		CrashLimit: 5, CrashWindow: 30 * time.Second, Cooldown: 60 * time.Second,
 		Handshake: 15 * time.Second, FirstWait: 20 * time.Second, Wait: 10 * time.Second,
-		CancelWait: 10 * time.Second, Reconnect: 900 * time.Millisecond, Drain: 3 * time.Second,
+		CancelWait: 10 * time.Second, Reconnect: 900 * time.Millisecond, Drain: 3 * time.Second, LastWord: 4200 * time.Millisecond,
 		QuickDeath: 2 * time.Second, QuickDeaths: 5, MaxHeld: 256 << 20,
 		Grace:      supervise.Grace{EOF: 2 * time.Second, Term: time.Second, Kill: time.Second},
 		QuickGrace: supervise.Grace{EOF: 300 * time.Millisecond, Term: 100 * time.Millisecond, Kill: time.Second},

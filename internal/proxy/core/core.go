@@ -97,13 +97,24 @@ func (c *Core) settle() {
 	c.expireCalls()
 	c.expireChild()
 	c.takeUp()
-	if c.client.eof.IsZero() || c.finishing {
-		return
+	if !c.client.eof.IsZero() && !c.finishing {
+		c.drain()
 	}
-	if c.calls.len() == 0 {
-		c.finish(c.cfg.Limits.Grace)
-	} else if !c.now.Before(c.client.eof.Add(c.cfg.Limits.Drain)) {
-		c.finish(c.cfg.Limits.QuickGrace)
+}
+
+// drain ends the proxy after the client's last line. A child that has all calls
+// answers them before it heeds the end of its own input; where there is none
+// yet, calls wait for it a while.
+func (c *Core) drain() {
+	l := c.cfg.Limits
+	switch {
+	case c.calls.len() == 0:
+		c.finish(l.Grace)
+	case c.child.open:
+		c.finishing = true
+		c.endChild(supervise.Grace{EOF: c.client.eof.Add(l.LastWord).Sub(c.now), Term: l.QuickGrace.Term, Kill: l.QuickGrace.Kill}, finishNext)
+	case !c.now.Before(c.client.eof.Add(l.Drain)):
+		c.finish(l.QuickGrace)
 	}
 }
 
@@ -133,9 +144,7 @@ func (c *Core) finish(g supervise.Grace) {
 		return
 	}
 	c.finishing = true
-	for _, call := range c.calls.all() {
-		c.giveUp(call, "the client closed the connection first", "Connect again and look")
-	}
+	c.giveUpAll()
 	switch c.child.state {
 	case Starting, Ending: // the end comes with ChildStarted, ChildFailed or ChildExited
 	case Handshake, Ready:
@@ -145,7 +154,14 @@ func (c *Core) finish(g supervise.Grace) {
 	}
 }
 
+func (c *Core) giveUpAll() {
+	for _, call := range c.calls.all() {
+		c.giveUp(call, "the client closed the connection first", "Connect again and look")
+	}
+}
+
 func (c *Core) exit() {
+	c.giveUpAll()
 	c.enter(Finished)
 	c.finished = true
 	c.emit(Exit{})

@@ -35,19 +35,19 @@ func TestP07_EverythingElsePassesInTheSameBytes(t *testing.T) {
 	r.wantChild()
 }
 
-func TestP07_IdsThatAChildCannotHoldComeBackAsTheyWere(t *testing.T) {
-	for _, id := range []string{"9007199254740993", "1.5", "1.0", "1e2", "-12345678901234567890"} {
+func TestP07_IdsPassAsTheyAre(t *testing.T) {
+	for _, id := range []string{"9007199254740993", "1.5", "1.0", "1e2", "-12345678901234567890", `"\u0061"`} {
 		r := newRig(t).up()
-		r.client(toolCall(id, "x", `{}`), fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id))
-		wire := `"runt-id:` + id + `"`
-		r.wantChild("1 "+toolCall(wire, "x", `{}`), fmt.Sprintf(`1 {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, wire))
-		r.child(answerTo(wire, ""))
+		cancel := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id)
+		r.client(toolCall(id, "x", `{}`), cancel)
+		r.wantChild("1 "+toolCall(id, "x", `{}`), "1 "+cancel)
+		r.child(answerTo(id, ""))
 		r.wantClient(answerTo(id, ""))
 	}
 	r := newRig(t).up()
-	r.client(toolCall(`"\u0061"`, "x", `{}`))
-	r.child(answerTo(`"a"`, "")) // another spelling of the same id
-	r.wantClient(answerTo(`"\u0061"`, ""))
+	r.client(toolCall("1.0", "x", `{}`))
+	r.child(answerTo("1", "")) // another spelling of the same id
+	r.wantClient(answerTo("1", ""))
 }
 
 func TestP07_ProgressGrowsAlsoAcrossChildren(t *testing.T) {
@@ -235,21 +235,35 @@ func TestP09_EndOfInput(t *testing.T) {
 			t.Errorf("exited %v after %q", r.exited, r.toClient)
 		}
 	})
-	t.Run("but not for ever", func(t *testing.T) {
+	t.Run("by the child, within its last word", func(t *testing.T) {
 		r := newRig(t).up()
-		r.client(toolCall(1, "execute_cell", `{"cell_id":"c"}`))
+		r.client(toolCall(1, "execute_cell", `{"cell_id":"c"}`), toolCall(2, "x", `{}`))
+		r.pass(time.Second)
 		r.handle(ClientEOF{})
-		r.pass(3*time.Second - 1)
-		r.wantState(Ready)
-		r.pass(1)
-		r.wantClient(`…the client closed the connection first.…`)
-		if g := r.ends[0].Grace; g != DefaultLimits().QuickGrace {
+		r.wantState(Ending)
+		if g := r.ends[0].Grace; g.EOF != 4200*time.Millisecond || g.EOF+g.Term+g.Kill > 6*time.Second {
 			t.Errorf("grace %+v", g)
 		}
+		r.child(answerTo(2, ""))
+		r.wantClient(answerTo(2, ""))
 		r.dies(shooted)
+		r.wantClient(`…execute_cell was not answered: the client closed the connection first.…`)
 		if !r.exited {
 			t.Error("not exited")
 		}
+	})
+	t.Run("but a child is not waited for for ever", func(t *testing.T) {
+		r := newRig(t)
+		r.client(hello, ready, toolCall(1, "x", `{}`))
+		r.handle(ClientEOF{})
+		r.pass(time.Second)
+		r.handle(ChildStarted{Gen: 1, PID: 5})
+		r.forget()
+		r.pass(2*time.Second - 1)
+		r.wantState(Handshake)
+		r.pass(1)
+		r.wantState(Ending)
+		r.wantClient(`…the client closed the connection first.…`)
 	})
 	for name, during := range map[string]func(*rig){
 		"starting": func(r *rig) { r.dies(exit75); r.handle(Stop{}); r.started("1.0"); r.dies(onEOF) },

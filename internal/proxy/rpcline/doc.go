@@ -6,9 +6,7 @@
 // encoding/json does) and finds id, method, params, result and error in one
 // pass; Get looks deeper into a part already checked. Numbers are never
 // converted, unknown members never touched. IDKey says when two spellings name
-// the same id; SafeID says how an id must be spelled for a peer that keeps ids
-// as 64-bit integers or strings; Splice exchanges one part of a line and leaves
-// every other byte.
+// the same id; Splice exchanges one part of a line and leaves every other byte.
 //
 // Reader and Writer carry lines. A Reader belongs to one goroutine. A Writer
 // owns the goroutine that writes: Send never waits, WaitBelow is how a producer

@@ -32,19 +32,6 @@ func safeInt(raw []byte) (int64, bool) {
 	return n, err == nil && n >= -maxSafeInt && n <= maxSafeInt
 }
 
-// SafeID returns the id under which a request goes to a peer that keeps ids as
-// float64, int64 or string: raw itself where that loses nothing, else a string
-// made from it, always the same one.
-func SafeID(raw []byte) []byte {
-	if raw[0] == '"' {
-		return raw
-	}
-	if _, ok := safeInt(raw); ok && bytes.IndexByte(raw, '.') < 0 {
-		return raw
-	}
-	return Quote("runt-id:" + string(raw))
-}
-
 // Quote returns s as a raw JSON string.
 func Quote(s string) []byte {
 	raw, err := json.Marshal(s)

@@ -142,6 +142,8 @@ func TestWriterCloseIsBounded(t *testing.T) {
 		if w.Close(2*time.Second) || time.Since(start) != 2*time.Second {
 			t.Errorf("Close of a stuck stream took %v", time.Since(start))
 		}
+		w.Unbound()
+		w.WaitBelow(0)
 		close(g.open)
 	})
 }

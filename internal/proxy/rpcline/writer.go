@@ -24,6 +24,7 @@ type Writer struct {
 	queue  [][]byte
 	bytes  int // in queue and in the write under way
 	closed bool
+	free   bool // WaitBelow does not wait
 	err    error
 }
 
@@ -56,13 +57,22 @@ func (w *Writer) Queued() int {
 	return w.bytes
 }
 
-// WaitBelow waits until fewer than limit bytes are queued, or the writer is closed or broken.
+// WaitBelow waits until fewer than limit bytes are queued, or the writer is
+// closed, broken or unbound.
 func (w *Writer) WaitBelow(limit int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.bytes >= limit && !w.closed && w.err == nil {
+	for w.bytes >= limit && !w.closed && !w.free && w.err == nil {
 		w.wake.Wait()
 	}
+}
+
+// Unbound lets WaitBelow wait no more: at the end nobody may be held up by a slow reader.
+func (w *Writer) Unbound() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.free = true
+	w.wake.Broadcast()
 }
 
 // Close refuses further lines and waits up to limit until what is queued has
