@@ -1,12 +1,12 @@
 //! The operations that a host can ask for, one function each.
 
 use automerge::transaction::CommitOptions;
-use automerge::{ActorId, Automerge, ChangeHash, LoadOptions, ObjId, ObjType, PatchLog, Prop, ReadDoc, Value, ROOT};
+use automerge::{ActorId, Automerge, ChangeHash, LoadOptions, ObjType, PatchLog, Prop, ReadDoc, Value, ROOT};
 
 use crate::value::{View, ENCODING};
 use crate::vm::Vm;
 use crate::wire::{Fail, Reader, Result, Writer};
-use crate::{batch, patch, peer, value};
+use crate::{batch, patch, peer};
 
 const NEW: u32 = 1;
 const LOAD: u32 = 2;
@@ -39,7 +39,7 @@ pub fn dispatch(vm: &mut Vm, op: u32, id: u32, arg: u32, mut r: Reader<'_>, w: &
             Ok(())
         }
         APPLY => apply(vm.doc(id)?, r, w),
-        APPLY_CHANGES => apply_changes(vm.doc(id)?, r.remaining(), w),
+        APPLY_CHANGES => apply_changes(vm.doc(id)?, r.remaining(), arg != 0, w),
         SAVE => {
             w.buf.extend_from_slice(&vm.doc(id)?.save());
             Ok(())
@@ -125,7 +125,7 @@ fn apply(slot: &mut Automerge, mut r: Reader<'_>, w: &mut Writer) -> Result<()> 
     *slot = doc;
     w.hashes(&slot.get_heads());
     write_change(slot, hash, w)?;
-    patch::of_log(slot, &mut log, w)
+    patch::write(slot, slot.make_patches(&mut log), w)
 }
 
 /// A transaction that sees the document as it was at `heads`. The patches are
@@ -159,11 +159,12 @@ fn write_change(doc: &Automerge, hash: Option<ChangeHash>, w: &mut Writer) -> Re
 
 /// Applies changes one after another: writes the heads and the patches. Changes
 /// whose dependencies are missing are kept back until those arrive.
-fn apply_changes(doc: &mut Automerge, bytes: &[u8], w: &mut Writer) -> Result<()> {
-    let mut log = PatchLog::active();
-    doc.load_incremental_log_patches(bytes, &mut log).map_err(Fail::broken)?;
+/// `linear` is the caller's word that each change follows on all before it.
+fn apply_changes(doc: &mut Automerge, bytes: &[u8], linear: bool, w: &mut Writer) -> Result<()> {
+    let mut tracker = patch::Tracker::start(doc, linear);
+    doc.load_incremental_log_patches(bytes, tracker.log()).map_err(Fail::broken)?;
     w.hashes(&doc.get_heads());
-    patch::of_log(doc, &mut log, w)
+    tracker.finish(doc, w)
 }
 
 /// Writes, with a length in front, the changes that are not ancestors of `heads`.
@@ -221,17 +222,7 @@ fn value_at(doc: &Automerge, mut r: Reader<'_>, w: &mut Writer) -> Result<()> {
         }
     }
     w.u8(1);
-    write_found(&view, &found.0, &found.1, w)
-}
-
-fn write_found(view: &View<'_>, v: &Value<'_>, id: &ObjId, w: &mut Writer) -> Result<()> {
-    match v {
-        Value::Scalar(s) => {
-            value::write_scalar(s, w);
-            Ok(())
-        }
-        Value::Object(typ) => view.write_object(id, *typ, w, 0),
-    }
+    view.write_found(&found.0, &found.1, w)
 }
 
 /// Writes all values that stand at a path, the winner last.
@@ -249,7 +240,7 @@ fn conflicts(doc: &Automerge, mut r: Reader<'_>, w: &mut Writer) -> Result<()> {
     let view = View { doc, heads: None };
     w.u32(all.len());
     for (v, id) in all {
-        write_found(&view, &v, &id, w)?;
+        view.write_found(&v, &id, w)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use automerge::{Automerge, ObjId, ObjType, Patch, PatchAction, PatchLog, Prop, ReadDoc, Value};
+use automerge::{Automerge, ChangeHash, ObjId, ObjType, Patch, PatchAction, PatchLog, Prop, ReadDoc, ScalarValue, Value};
 
 use crate::value::{self, View};
 use crate::wire::{Fail, Result, Writer};
@@ -13,38 +13,76 @@ const INSERT: u8 = 2;
 const DELETE: u8 = 3;
 const DELETE_RANGE: u8 = 4;
 const SPLICE: u8 = 5;
-const INCREMENT: u8 = 6;
-const CONFLICT: u8 = 7;
-const SET_TEXT: u8 = 8;
+const SET: u8 = 6;
 
-/// Runs `work` with a log and turns what it logged into patches.
+/// Follows the changes that a call brings in from elsewhere.
 ///
-/// The crate promises that a fresh log always fits the document it is used with.
-pub fn of_log(doc: &Automerge, log: &mut PatchLog, w: &mut Writer) -> Result<()> {
-    write(doc, doc.make_patches(log), w)
+/// The crate's own log is cheap but leaves out, or reports as a mere conflict,
+/// some values that become visible when changes were made concurrently: for
+/// instance when one deletes the value that wins over another. So it is used
+/// only where each change follows on all before it; otherwise the states before
+/// and after are compared.
+pub struct Tracker {
+    log: PatchLog,
+    before: Option<Vec<ChangeHash>>,
+}
+
+impl Tracker {
+    /// `linear` is the caller's word that the changes are not concurrent to
+    /// anything; it does not hold when changes that were kept aside may follow.
+    pub fn start(doc: &Automerge, linear: bool) -> Tracker {
+        if linear && doc.get_missing_deps(&[]).is_empty() {
+            Tracker { log: PatchLog::active(), before: None }
+        } else {
+            Tracker { log: PatchLog::inactive(), before: Some(doc.get_heads()) }
+        }
+    }
+
+    pub fn log(&mut self) -> &mut PatchLog {
+        &mut self.log
+    }
+
+    pub fn finish(mut self, doc: &Automerge, w: &mut Writer) -> Result<()> {
+        let patches = match self.before {
+            None => doc.make_patches(&mut self.log),
+            Some(before) => {
+                let after = doc.get_heads();
+                if before == after {
+                    Vec::new()
+                } else {
+                    doc.diff(&before, &after)
+                }
+            }
+        };
+        write(doc, patches, w)
+    }
 }
 
 /// Writes `patches`; the paths are those of the document as it is now.
 pub fn write(doc: &Automerge, patches: Vec<Patch>, w: &mut Writer) -> Result<()> {
-    let odd = odd_texts(doc, &patches);
+    let plan = Plan::of(doc, &patches);
     let gap = w.gap();
     let mut n = 0;
-    let mut done: HashSet<ObjId> = HashSet::new();
+    let mut done: HashSet<(ObjId, Option<String>)> = HashSet::new();
     let mut last: Option<(&ObjId, usize)> = None;
     for p in &patches {
-        if matches!(p.action, PatchAction::Mark { .. }) {
+        if matches!(p.action, PatchAction::Mark { .. }) || plan.covers(doc, p) {
             continue;
         }
-        if odd.contains(&p.obj) {
-            if done.insert(p.obj.clone()) {
+        if plan.whole.contains(&p.obj) {
+            if done.insert((p.obj.clone(), None)) {
                 write_path(p, &mut last, w);
-                w.u8(SET_TEXT);
-                w.str(&View { doc, heads: None }.text(&p.obj)?);
+                write_whole(doc, &p.obj, w)?;
                 n += 1;
             }
             continue;
         }
-        if p.path.iter().any(|(parent, _)| odd.contains(parent) || is_text(doc, parent)) {
+        if let Some(key) = plan.key_of(p) {
+            if done.insert((p.obj.clone(), Some(key.to_string()))) {
+                write_path(p, &mut last, w);
+                write_anew(doc, &p.obj, key, w)?;
+                n += 1;
+            }
             continue;
         }
         write_path(p, &mut last, w);
@@ -55,25 +93,97 @@ pub fn write(doc: &Automerge, patches: Vec<Patch>, w: &mut Writer) -> Result<()>
     Ok(())
 }
 
+/// What must be read from the document because its patches cannot be trusted.
+///
+/// Where several values stand in one place, patches sometimes name one that does
+/// not win, and the sums of concurrent counters are wrong; a text in which
+/// something other than characters was placed is not described by them at all.
+/// A map is then corrected key by key; a list, whose indexes shift from patch to
+/// patch, and a text are sent whole.
+#[derive(Default)]
+struct Plan {
+    whole: HashSet<ObjId>,
+    keys: HashSet<(ObjId, String)>,
+}
+
+impl Plan {
+    fn of(doc: &Automerge, patches: &[Patch]) -> Plan {
+        let mut plan = Plan::default();
+        for p in patches {
+            let doubtful = match &p.action {
+                PatchAction::PutMap { value, conflict, .. } => *conflict || is_counter(&value.0),
+                PatchAction::PutSeq { value, conflict, .. } => *conflict || is_counter(&value.0) || is_text(doc, &p.obj),
+                PatchAction::Insert { values, .. } => is_text(doc, &p.obj) || values.iter().any(|(_, _, conflict)| *conflict),
+                PatchAction::Increment { .. } | PatchAction::Conflict { .. } => true,
+                _ => false,
+            };
+            if !doubtful {
+                continue;
+            }
+            match map_key(&p.action) {
+                Some(key) => plan.keys.insert((p.obj.clone(), key.to_string())),
+                None => plan.whole.insert(p.obj.clone()),
+            };
+        }
+        plan
+    }
+
+    /// The key that `p` changes, if it is to be read anew.
+    fn key_of<'p>(&self, p: &'p Patch) -> Option<&'p str> {
+        if self.keys.is_empty() {
+            return None;
+        }
+        map_key(&p.action).filter(|key| self.keys.contains(&(p.obj.clone(), key.to_string())))
+    }
+
+    /// Whether `p` lies inside something that is sent as it is now, or inside a
+    /// text, where the host has no place for it.
+    fn covers(&self, doc: &Automerge, p: &Patch) -> bool {
+        p.path.iter().any(|(parent, prop)| match prop {
+            Prop::Map(key) => !self.keys.is_empty() && self.keys.contains(&(parent.clone(), key.clone())),
+            Prop::Seq(_) => self.whole.contains(parent) || is_text(doc, parent),
+        })
+    }
+}
+
 fn is_text(doc: &Automerge, id: &ObjId) -> bool {
     matches!(doc.object_type(id), Ok(ObjType::Text))
 }
 
-/// Texts in which something other than characters was placed. Their patches do
-/// not tell how the text reads afterwards, so the text is sent whole.
-fn odd_texts(doc: &Automerge, patches: &[Patch]) -> HashSet<ObjId> {
-    let mut odd = HashSet::new();
-    for p in patches {
-        let suspicious = match &p.action {
-            PatchAction::Insert { .. } | PatchAction::PutSeq { .. } => true,
-            PatchAction::Increment { prop, .. } => matches!(prop, Prop::Seq(_)),
-            _ => false,
-        };
-        if suspicious && is_text(doc, &p.obj) {
-            odd.insert(p.obj.clone());
+fn is_counter(v: &Value<'_>) -> bool {
+    matches!(v, Value::Scalar(s) if matches!(s.as_ref(), ScalarValue::Counter(_)))
+}
+
+fn map_key(action: &PatchAction) -> Option<&str> {
+    match action {
+        PatchAction::PutMap { key, .. } | PatchAction::DeleteMap { key } => Some(key),
+        PatchAction::Increment { prop: Prop::Map(key), .. } => Some(key),
+        PatchAction::Conflict { prop: Prop::Map(key) } => Some(key),
+        _ => None,
+    }
+}
+
+fn write_whole(doc: &Automerge, id: &ObjId, w: &mut Writer) -> Result<()> {
+    let typ = doc.object_type(id).map_err(Fail::broken)?;
+    w.u8(SET);
+    View { doc, heads: None }.write_object(id, typ, w, 0)
+}
+
+fn write_anew(doc: &Automerge, obj: &ObjId, key: &str, w: &mut Writer) -> Result<()> {
+    let all = doc.get_all(obj, key).map_err(Fail::broken)?;
+    match all.last() {
+        None => {
+            w.u8(DELETE);
+            w.str(key);
+            Ok(())
+        }
+        Some((v, id)) => {
+            w.u8(PUT);
+            write_prop(&Prop::Map(key.to_string()), w);
+            w.u8((all.len() > 1) as u8);
+            View { doc, heads: None }.write_found(v, id, w)
         }
     }
-    odd
 }
 
 /// Writes the path of the object that `p` changes, or a mark that it is the
@@ -121,15 +231,6 @@ fn write_action(action: &PatchAction, w: &mut Writer) -> Result<()> {
             w.u32(*index);
             w.str(&value.make_string());
         }
-        PatchAction::Increment { prop, value } => {
-            w.u8(INCREMENT);
-            write_prop(prop, w);
-            w.u64(*value as u64);
-        }
-        PatchAction::Conflict { prop } => {
-            w.u8(CONFLICT);
-            write_prop(prop, w);
-        }
         PatchAction::DeleteMap { key } => {
             w.u8(DELETE);
             w.str(key);
@@ -139,7 +240,9 @@ fn write_action(action: &PatchAction, w: &mut Writer) -> Result<()> {
             w.u32(*index);
             w.u32(*length);
         }
-        PatchAction::Mark { .. } => return Err(Fail::broken("a mark has no place here")),
+        PatchAction::Increment { .. } | PatchAction::Conflict { .. } | PatchAction::Mark { .. } => {
+            return Err(Fail::broken("such a patch is never passed on"));
+        }
     }
     Ok(())
 }
@@ -151,7 +254,7 @@ fn write_put(prop: &Prop, v: &Value<'_>, conflict: bool, w: &mut Writer) {
     write_value(v, w);
 }
 
-/// Objects are written empty: what is in them follows in patches of its own.
+/// Objects are written empty: what is in them follows in patches of their own.
 fn write_value(v: &Value<'_>, w: &mut Writer) {
     match v {
         Value::Scalar(s) => value::write_scalar(s, w),

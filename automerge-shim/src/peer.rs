@@ -1,7 +1,7 @@
 //! Sync with one peer, by the crate's own protocol.
 
 use automerge::sync::{self, SyncDoc};
-use automerge::{Automerge, PatchLog};
+use automerge::Automerge;
 
 use crate::calls::write_raw_since;
 use crate::patch;
@@ -13,6 +13,8 @@ const READ_ONLY: u32 = 1;
 const WANT_CHANGES: u32 = 2;
 /// Ask the peer to forget what it believes to have sent.
 const ASK_RESEND: u32 = 4;
+/// Each change of the message follows on all before it.
+const LINEAR: u32 = 8;
 
 pub fn new_state(flags: u32) -> sync::State {
     let mut s = sync::State::new();
@@ -39,14 +41,14 @@ pub fn receive(doc: &mut Automerge, state: &mut sync::State, flags: u32, bytes: 
         state.sent_hashes.remove(hash);
     }
     let before = doc.get_heads();
-    let mut log = PatchLog::active();
-    doc.receive_sync_message_log_patches(state, message, &mut log).map_err(Fail::broken)?;
+    let mut tracker = patch::Tracker::start(doc, flags & LINEAR != 0);
+    doc.receive_sync_message_log_patches(state, message, tracker.log()).map_err(Fail::broken)?;
     if flags & ASK_RESEND != 0 && !state.read_only {
         state.needs_reset = true;
         state.have_responded = false;
     }
     w.hashes(&doc.get_heads());
-    patch::of_log(doc, &mut log, w)?;
+    tracker.finish(doc, w)?;
     if flags & WANT_CHANGES != 0 {
         write_raw_since(doc, &before, w);
     }

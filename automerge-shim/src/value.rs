@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use automerge::{hydrate, Automerge, ChangeHash, ObjId, ObjType, ReadDoc, ScalarValue, ScalarValueRef, TextEncoding, ValueRef};
+use automerge::{hydrate, Automerge, ChangeHash, ObjId, ObjType, ReadDoc, ScalarValue, ScalarValueRef, TextEncoding, Value, ValueRef};
 
 use crate::wire::{Fail, Reader, Result, Writer};
 
@@ -146,6 +146,17 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
+    /// Writes a value as it was found, with everything below it.
+    pub fn write_found(&self, v: &Value<'_>, id: &ObjId, w: &mut Writer) -> Result<()> {
+        match v {
+            Value::Scalar(s) => {
+                write_scalar(s, w);
+                Ok(())
+            }
+            Value::Object(typ) => self.write_object(id, *typ, w, 0),
+        }
+    }
+
     /// Writes the object `id` with everything below it.
     pub fn write_object(&self, id: &ObjId, typ: ObjType, w: &mut Writer, depth: usize) -> Result<()> {
         if depth > MAX_DEPTH {

@@ -140,7 +140,11 @@ func (d *Doc) applyRaw(raw []byte, cs []change, pure bool, from *Peer) (Update, 
 	}
 	before := d.heads
 	var a answerChanges
-	if err := d.call(callApplyChanges, 0, a.read, raw); err != nil {
+	var isLinear uint32
+	if pure && linear(before, fresh) {
+		isLinear = 1
+	}
+	if err := d.call(callApplyChanges, isLinear, a.read, raw); err != nil {
 		return Update{}, err
 	}
 	if !pure || !complete || !SameHeads(a.heads, headsAfter(before, fresh)) {
@@ -180,6 +184,20 @@ func (d *Doc) fresh(cs []change) (fresh []change, complete bool) {
 		fresh = append(fresh, c)
 	}
 	return fresh, complete
+}
+
+// linear reports whether each change builds on all that is there before it, so
+// that none is concurrent to anything.
+func linear(heads []Hash, cs []change) bool {
+	for i, c := range cs {
+		if i > 0 {
+			heads = []Hash{cs[i-1].hash}
+		}
+		if !SameHeads(heads, c.deps) {
+			return false
+		}
+	}
+	return true
 }
 
 // headsAfter returns the heads once fresh is added to a document with these heads.

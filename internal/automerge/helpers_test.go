@@ -8,6 +8,7 @@ import (
 // engine is shared by the tests of this package: compiling takes a second.
 var engine *Engine
 
+
 func TestMain(m *testing.M) {
 	engine = Open(Options{})
 	code := m.Run()

@@ -21,10 +21,7 @@ func applyPatches(root map[string]any, ps []Patch) error {
 // are changed in place.
 func applyPatch(v any, path []any, p *Patch) (any, error) {
 	if len(path) == 0 {
-		if _, ok := v.(Text); ok && p.Action == PatchSetText {
-			return p.Value, nil
-		}
-		return nil, errMisfit
+		return replaced(v, p)
 	}
 	switch x := v.(type) {
 	case map[string]any:
@@ -45,7 +42,7 @@ func patchMap(m map[string]any, path []any, p *Patch) (any, error) {
 		return nil, errMisfit
 	}
 	old, there := m[key]
-	if len(path) > 1 || p.Action == PatchSetText {
+	if len(path) > 1 || p.Action == PatchReplace {
 		if !there {
 			return nil, errMisfit
 		}
@@ -58,16 +55,9 @@ func patchMap(m map[string]any, path []any, p *Patch) (any, error) {
 	}
 	switch p.Action {
 	case PatchPut:
-		m[key] = owned(p.Value)
+		m[key] = Clone(p.Value) // the patch belongs to whoever receives the Update
 	case PatchDelete:
 		delete(m, key)
-	case PatchIncrement:
-		c, ok := old.(Counter)
-		if !ok {
-			return nil, errMisfit
-		}
-		m[key] = c + Counter(p.Value.(int64))
-	case PatchConflict:
 	default:
 		return nil, errMisfit
 	}
@@ -79,7 +69,7 @@ func patchList(l []any, path []any, p *Patch) (any, error) {
 	if !ok || i > len(l) {
 		return nil, errMisfit
 	}
-	if len(path) > 1 || p.Action == PatchSetText {
+	if len(path) > 1 || p.Action == PatchReplace {
 		if i == len(l) {
 			return nil, errMisfit
 		}
@@ -91,7 +81,7 @@ func patchList(l []any, path []any, p *Patch) (any, error) {
 		return l, nil
 	}
 	if p.Action == PatchInsert {
-		return slices.Insert(l, i, ownedAll(p.Value.([]any))...), nil
+		return slices.Insert(l, i, Clone(p.Value).([]any)...), nil
 	}
 	if p.Action == PatchDelete {
 		if p.Length > len(l)-i {
@@ -99,26 +89,10 @@ func patchList(l []any, path []any, p *Patch) (any, error) {
 		}
 		return slices.Delete(l, i, i+p.Length), nil
 	}
-	return patchElement(l, i, p)
-}
-
-func patchElement(l []any, i int, p *Patch) (any, error) {
-	if i == len(l) {
+	if p.Action != PatchPut || i == len(l) {
 		return nil, errMisfit
 	}
-	switch p.Action {
-	case PatchPut:
-		l[i] = owned(p.Value)
-	case PatchIncrement:
-		c, ok := l[i].(Counter)
-		if !ok {
-			return nil, errMisfit
-		}
-		l[i] = c + Counter(p.Value.(int64))
-	case PatchConflict:
-	default:
-		return nil, errMisfit
-	}
+	l[i] = Clone(p.Value)
 	return l, nil
 }
 
@@ -142,22 +116,14 @@ func patchText(t Text, path []any, p *Patch) (any, error) {
 	return Text(s), nil
 }
 
-// owned gives the mirror containers of its own, since those of a patch belong
-// to whoever receives the Update.
-func owned(v any) any {
-	switch v.(type) {
-	case map[string]any:
-		return map[string]any{}
-	case []any:
-		return []any{}
+// replaced returns the new value of a list or text that is sent whole.
+func replaced(v any, p *Patch) (any, error) {
+	_, isList := v.([]any)
+	_, isText := v.(Text)
+	_, newList := p.Value.([]any)
+	_, newText := p.Value.(Text)
+	if p.Action != PatchReplace || isList != newList || isText != newText || isList == isText {
+		return nil, errMisfit
 	}
-	return v
-}
-
-func ownedAll(vs []any) []any {
-	out := make([]any, len(vs))
-	for i, v := range vs {
-		out[i] = owned(v)
-	}
-	return out
+	return Clone(p.Value), nil
 }

@@ -15,12 +15,8 @@ const (
 	// PatchSplice inserted Value, a Text of Length code points, into a text at
 	// the index at the end of Path.
 	PatchSplice
-	// PatchIncrement added Value, an int64, to the counter at Path.
-	PatchIncrement
-	// PatchConflict says that the value at Path, itself unchanged, is now one of several.
-	PatchConflict
-	// PatchSetText says that the text at Path reads Value from now on.
-	PatchSetText
+	// PatchReplace says that the list or text at Path is Value from now on.
+	PatchReplace
 )
 
 // String returns the name of the action.
@@ -34,19 +30,15 @@ func (a PatchAction) String() string {
 		return "delete"
 	case PatchSplice:
 		return "splice"
-	case PatchIncrement:
-		return "increment"
-	case PatchConflict:
-		return "conflict"
-	case PatchSetText:
-		return "set text"
+	case PatchReplace:
+		return "replace"
 	}
 	return "unknown"
 }
 
 // Patch is one change of a document's state. The patches of an Update apply in
-// order. A map, list or text in Value is empty: what is in it follows in
-// patches of its own.
+// order. A map, list or text in Value is mostly empty, and what is in it follows
+// in patches of its own.
 type Patch struct {
 	Path     []any // string keys and int indexes from the root to the changed thing
 	Action   PatchAction
@@ -62,9 +54,7 @@ const (
 	wireDelete
 	wireDeleteRange
 	wireSplice
-	wireIncrement
-	wireConflict
-	wireSetText
+	wireSet
 )
 
 func (d *decoder) patches() []Patch {
@@ -122,14 +112,8 @@ func (d *decoder) patch(object []any) Patch {
 		s := d.str()
 		p.Value, p.Length = Text(s), CodePointLen(s)
 		return p
-	case wireIncrement:
-		p := Patch{Action: PatchIncrement, Path: at(d.prop())}
-		p.Value = int64(d.u64())
-		return p
-	case wireConflict:
-		return Patch{Action: PatchConflict, Path: at(d.prop())}
-	case wireSetText:
-		return Patch{Action: PatchSetText, Path: object, Value: Text(d.str())}
+	case wireSet:
+		return Patch{Action: PatchReplace, Path: object, Value: d.value(0)}
 	}
 	d.take(len(d.b) + 1)
 	return Patch{}

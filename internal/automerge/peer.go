@@ -22,6 +22,7 @@ type Peer struct {
 	told     []Hash // heads of the last message to the remote; nil = it needs one
 	their    []Hash // heads of the last message from the remote
 	stuck    int    // messages in a row whose heads stayed unknown
+	pure     bool   // tests: never go live, as a peer that has only the library
 }
 
 // ReceiveOptions says what the remote peer may do.
@@ -45,6 +46,7 @@ const (
 	receiveReadOnly uint32 = 1 << iota
 	receiveWantChanges
 	receiveAskResend
+	receiveLinear
 )
 
 // stuckLimit is how many messages in a row may leave heads unknown before the
@@ -250,6 +252,9 @@ func (p *Peer) receiveLibrary(msg []byte, m message, in incoming) (Received, err
 	if len(m.chunks) > 0 && !p.strip {
 		flags |= receiveWantChanges
 	}
+	if fresh, _ := d.fresh(in.changes); in.pure && linear(before, fresh) {
+		flags |= receiveLinear
+	}
 	if p.stuck+1 >= stuckLimit && !d.Has(m.heads...) {
 		flags |= receiveAskResend
 		p.stuck = 0
@@ -285,7 +290,7 @@ func (p *Peer) judge(m message, rec *Received) {
 		return
 	}
 	p.stuck = 0
-	if m.flagged && !p.deaf && len(m.need) == 0 && len(m.heads) > 0 && slices.Equal(m.heads, d.heads) {
+	if m.flagged && !p.deaf && !p.pure && len(m.need) == 0 && len(m.heads) > 0 && slices.Equal(m.heads, d.heads) {
 		p.free()
 		p.live, p.sent = true, d.hist.last()
 	}
