@@ -289,3 +289,16 @@ func BenchmarkAddCellToLongNotebook(b *testing.B) {
 		edit(b, d, add)
 	}
 }
+
+func BenchmarkSetSourceAtHeads(b *testing.B) {
+	d := withCells(b, strings.Repeat("x = 1\n", 30))
+	i := 0
+	for b.Loop() {
+		i++
+		if _, err := d.Edit(func(tx *Tx) error {
+			return tx.SetSource("a", fmt.Sprintf("%sy = %d", strings.Repeat("x = 1\n", 30), i))
+		}, automerge.WithAtHeads(d.am.Heads())); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

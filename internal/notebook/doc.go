@@ -28,8 +28,9 @@
 //
 // # Concurrency
 //
-// A Doc may be used by any number of goroutines. Edits are applied one after
-// the other, each as one change. Reads come from the Go mirror of the document,
-// never wait for an edit that is being prepared, and return copies. Nothing is
-// started, so nothing needs to be stopped except the engine's document.
+// A Doc may be used by any number of goroutines. Edits, and messages of peers
+// that are taken through Receive, are applied one after the other, each edit as
+// one change. Reads come from the Go mirror of the document, never wait for an
+// edit that is being prepared, and return copies. Nothing is started, so
+// nothing needs to be stopped except the engine's document.
 package notebook

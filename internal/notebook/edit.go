@@ -33,7 +33,10 @@ type draft struct {
 }
 
 // Edit lets fn describe changes and applies them as one change of the document.
-// When fn returns an error, or an operation does not fit the document, nothing
+// While fn runs the document stays as it is, provided that messages of peers
+// are taken through Receive; so fn may read it, and should not take long. What
+// was read before Edit may be out of date: make such an edit at the heads it
+// was read at, with automerge.WithAtHeads. When fn returns an error, or an operation does not fit the document, nothing
 // is changed. An edit without operations makes no change; its Update has the
 // same heads before and after.
 func (d *Doc) Edit(fn func(*Tx) error, opts ...automerge.ApplyOption) (automerge.Update, error) {
@@ -52,6 +55,14 @@ func (d *Doc) Edit(fn func(*Tx) error, opts ...automerge.ApplyOption) (automerge
 		return automerge.Update{}, tx.explain(err)
 	}
 	return update, nil
+}
+
+// Receive takes a message of a peer's sync session between two edits, never
+// during one.
+func (d *Doc) Receive(p *automerge.Peer, message []byte, o automerge.ReceiveOptions) (automerge.Received, error) {
+	d.edit.Lock()
+	defer d.edit.Unlock()
+	return p.Receive(message, o)
 }
 
 // explain turns an operation that failed because a peer deleted its cell

@@ -1,6 +1,8 @@
 package sidedocs
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"runt/internal/automerge"
@@ -8,7 +10,11 @@ import (
 
 // TestGenesis compares with the heads that nteract's documents begin with.
 func TestGenesis(t *testing.T) {
-	engine := automerge.Open(automerge.Options{})
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := automerge.Open(automerge.Options{CacheDir: filepath.Join(cache, "runt-test", "wasm")})
 	defer func() {
 		if err := engine.Close(); err != nil {
 			t.Error(err)
