@@ -42,7 +42,7 @@ func Diff(before, after string) string {
 	writeHidden(&b, hidden)
 	text := strings.TrimRight(b.String(), "\n")
 	if text == "" || !strings.ContainsAny(text, "+-") {
-		return "(only the newline at the end changed)"
+		return "(only line ends changed)"
 	}
 	return Bounded(text, DiffLimit, "get_cell has the whole source")
 }

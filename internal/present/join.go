@@ -19,24 +19,44 @@ func join(blocks []block, limit int, how string) string {
 			texts[i] = "[" + OneLine(b.label, 40) + "]\n" + b.text
 		}
 	}
-	at := -1 // after which block some are missing
 	if dropped > 0 {
-		at = len(blocks) - maxBlocks/2
-		note := "[… " + plural(dropped, "output") + " left out"
-		if how != "" {
-			note += ": " + how
-		}
-		texts = slices.Insert(texts, at, note+"]")
+		note := "[… " + plural(dropped, "output") + " left out]"
+		texts = slices.Insert(texts, len(blocks)-maxBlocks/2, note)
 	}
-	room := limit - len(texts) // newlines between them
+	return Bounded(boundAll(texts, limit-len(texts), how, dropped > 0), max(limit, 0), "")
+}
+
+// boundAll cuts texts so that together they have at most room bytes. How to
+// get the rest is told once: at the end when wanted, else on the last cut.
+func boundAll(texts []string, room int, how string, wanted bool) string {
 	sizes := make([]int, len(texts))
 	for i, t := range texts {
 		sizes[i] = len(t)
 	}
-	for i, share := range shares(sizes, room) {
-		texts[i] = Bounded(texts[i], share, how)
+	end := ""
+	if wanted && how != "" {
+		end = "\n[all outputs: " + how + "]"
+		room -= len(end)
 	}
-	return strings.Join(texts, "\n")
+	share := shares(sizes, room)
+	last := -1
+	for i := range texts {
+		if sizes[i] > share[i] {
+			last = i
+		}
+	}
+	for i := range texts {
+		note := ""
+		if i == last && end == "" {
+			note = how
+		}
+		texts[i] = Bounded(texts[i], share[i], note)
+	}
+	text := strings.Join(texts, "\n")
+	if room >= 0 {
+		text += end
+	}
+	return text
 }
 
 // few returns the first and the last blocks when there are too many, and those

@@ -76,7 +76,7 @@ func dataText(data map[string]Content, full bool) string {
 	p := choice(data)
 	if p.describe != nil {
 		if s, ok := p.describe(data[p.read[0]].text()); ok {
-			return s
+			return StripANSI(s)
 		}
 		return clean(data[mimePlain])
 	}
@@ -87,7 +87,7 @@ func dataText(data map[string]Content, full bool) string {
 		}
 	}
 	if html := data[mimeHTML].text(); html != "" {
-		plain = htmlOrPlain(html, plain, full)
+		plain = StripANSI(htmlOrPlain(html, plain, full))
 	}
 	if j := data[mimeJSON].text(); j != "" && (plain == "" || bareRepr.MatchString(plain)) {
 		if full {

@@ -76,7 +76,7 @@ func trend(v []float64) string {
 
 // number returns f with at most five digits that count.
 func number(f float64) string {
-	if a := math.Abs(f); f == math.Trunc(f) && a < 1e9 {
+	if a := math.Abs(f); f == math.Trunc(f) && a < 1e12 {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(f, 'g', 5, 64)

@@ -11,14 +11,58 @@ import (
 // to it, without colours: carriage returns, backspaces, erasing and cursor moves
 // are applied, and no control character but tab and newline is left.
 func ApplyTerminal(s string) string {
+	if strings.ContainsRune(s, 0x1b) {
+		s = onlyMoves(s)
+	}
 	if !strings.ContainsFunc(s, control) {
 		return strings.ToValidUTF8(s, "\uFFFD")
 	}
-	lines := strings.Split(StripANSI(termtext.FromText(s).String()), "\n")
+	lines := strings.Split(StripANSI(screen(s)), "\n")
 	for i, l := range lines {
 		lines[i] = strings.TrimRight(l, " ") // what erasing left behind
 	}
 	return strings.Join(lines, "\n")
+}
+
+// screen prints s to a screen, runs of plain lines at once: they are quick.
+func screen(s string) string {
+	scr := &termtext.Screen{}
+	for s != "" {
+		next := strings.IndexFunc(s, control)
+		if next < 0 {
+			next = len(s)
+		}
+		scr.Write(s[:next])
+		s = s[next:]
+		if end := strings.IndexByte(s, '\n'); end >= 0 {
+			scr.Write(s[:end+1])
+			s = s[end+1:]
+		} else {
+			scr.Write(s)
+			s = ""
+		}
+	}
+	return scr.String()
+}
+
+// onlyMoves takes out the escape sequences that neither move nor erase:
+// colours, links, titles, character sets and whatever else a terminal may be told.
+func onlyMoves(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	for {
+		i := strings.IndexByte(s, 0x1b)
+		if i < 0 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		n := sequence(s[i:])
+		if strings.HasPrefix(s[i:], "\x1b[") && s[i+n-1] != 'm' {
+			b.WriteString(s[i : i+n])
+		}
+		s = s[i+n:]
+	}
 }
 
 // StripANSI returns s without escape sequences and control characters, except
