@@ -104,7 +104,7 @@ func nextPage(start int, o CellsOptions) string {
 
 // cellLine returns the head of a cell: index, id, type, status.
 func cellLine(c CellView) string {
-	parts := []string{strconv.Itoa(c.Index), OneLine(c.ID, 80), c.Type}
+	parts := []string{strconv.Itoa(c.Index), OneLine(c.ID, 80), OneLine(c.Type, 20)}
 	if c.Type == "code" {
 		status := c.Status
 		if status == "" {
@@ -113,7 +113,7 @@ func cellLine(c CellView) string {
 		if c.Count != nil {
 			status = "[" + strconv.FormatInt(*c.Count, 10) + "] " + status
 		}
-		parts = append(parts, status)
+		parts = append(parts, OneLine(status, 60))
 	}
 	if len(c.Tags) > 0 {
 		parts = append(parts, "tags: "+OneLine(strings.Join(c.Tags, ", "), 60))

@@ -194,15 +194,12 @@ func (r *renderer) blocks(outputs []Output) []block {
 		o := outputs[i]
 		switch o.Type {
 		case TypeStream:
-			texts := []string{o.Text}
+			texts := []string{streamText(o)}
 			for i+1 < len(outputs) && outputs[i+1].Type == TypeStream && outputs[i+1].Name == o.Name {
 				i++
-				texts = append(texts, outputs[i].Text)
+				texts = append(texts, streamText(outputs[i]))
 			}
 			text := strings.TrimRight(ApplyTerminal(strings.Join(texts, "")), "\n")
-			if text == "" && o.Blob != "" {
-				text, _ = describe("text/plain", Content{BlobHash: o.Blob, Size: o.Size})
-			}
 			if text != "" {
 				out = append(out, block{label: o.Name, text: text})
 			}
@@ -219,6 +216,18 @@ func (r *renderer) blocks(outputs []Output) []block {
 		}
 	}
 	return out
+}
+
+// streamText returns the text of a stream, or what is known of it.
+func streamText(o Output) string {
+	switch {
+	case o.Text != "" || o.Blob == "":
+		return o.Text
+	case o.Preview != "":
+		return o.Preview
+	}
+	s, _ := describe(mimePlain, Content{BlobHash: o.Blob, Size: o.Size})
+	return s + "\n"
 }
 
 // data returns the text of an output in several formats: the best text, then a

@@ -56,6 +56,8 @@ func TestOutputsAreLabelledOnlyWhenTheyDiffer(t *testing.T) {
 		{[]Output{stream("stdout", "1%\r"), stream("stdout", "2%\r"), stream("stdout", "100%\n")}, "100%"},
 		{[]Output{stream("stdout", "\x1b[?25l\r\n")}, ""},
 		{[]Output{display()}, ""},
+		{[]Output{{Type: TypeStream, Name: "stdout", Blob: "h", Size: 5e6, Preview: "a\n[…]\nz\n"}}, "a\n[…]\nz"},
+		{[]Output{{Type: TypeStream, Name: "stdout", Blob: "h", Size: 5e6, Preview: "a", Text: "whole"}}, "whole"},
 		{[]Output{{Type: TypeStream, Name: "stdout", Blob: "h", Size: 5e6}}, "[text/plain, 5.0 MB: runt://blobs/h]"},
 	} {
 		if got := Outputs(c.outputs, Options{}).Text; got != c.want {

@@ -98,10 +98,11 @@ func shares(sizes []int, room int) []int {
 func LastLine(outputs []Output) string {
 	for i := len(outputs) - 1; i >= 0; i-- {
 		o := outputs[i]
-		text := o.Text
+		text := ""
 		switch o.Type {
 		case TypeStream:
-			text = o.Text[max(len(o.Text)-8192, 0):]
+			text = streamText(o)
+			text = text[max(len(text)-8192, 0):]
 		case TypeError:
 			text = exception(o.EName, o.EValue)
 		default:

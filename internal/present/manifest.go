@@ -25,9 +25,13 @@ func FromManifest(m map[string]any) Output {
 		c := content("", m["text"])
 		o.Text, o.Blob, o.Size = c.Text, c.BlobHash, c.Size
 		if c.missing() {
-			o.Text = preview(m["llm_preview"], c)
+			o.Preview = preview(m["llm_preview"], c)
 		}
 	case TypeError:
+		if c := content("", m["traceback"]); c.missing() {
+			o.Blob, o.Size = c.BlobHash, c.Size
+			break
+		}
 		o.Traceback = lines(m["traceback"])
 	default:
 		o.Data = map[string]Content{}

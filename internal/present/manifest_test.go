@@ -14,10 +14,11 @@ func TestManifests(t *testing.T) {
 		{`{"output_type":"stream","output_id":"x","name":"stdout","text":{"inline":"hi"}}`, Output{Type: TypeStream, Name: "stdout", Text: "hi"}},
 		{`{"output_type":"stream","name":"stderr","text":{"blob":"ab","size":9}}`, Output{Type: TypeStream, Name: "stderr", Blob: "ab", Size: 9}},
 		{`{"output_type":"stream","name":"stdout","text":{"blob":"ab","size":99000},"llm_preview":{"head":"first","tail":"last"}}`,
-			Output{Type: TypeStream, Name: "stdout", Text: "first\n[the middle of 99 kB is left out]\nlast", Blob: "ab", Size: 99000}},
+			Output{Type: TypeStream, Name: "stdout", Preview: "first\n[the middle of 99 kB is left out]\nlast", Blob: "ab", Size: 99000}},
 		{`{"output_type":"stream","name":"stdout","text":["a\n","b"]}`, Output{Type: TypeStream, Name: "stdout", Text: "a\nb"}},
 		{`{"output_type":"error","ename":"E","evalue":{"inline":"v"},"traceback":{"inline":"[\"a\",\"b\"]"}}`, Output{Type: TypeError, EName: "E", EValue: "v", Traceback: []string{"a", "b"}}},
 		{`{"output_type":"error","ename":"E","evalue":"v","traceback":["a"]}`, Output{Type: TypeError, EName: "E", EValue: "v", Traceback: []string{"a"}}},
+		{`{"output_type":"error","ename":"E","traceback":{"blob":"ab","size":9}}`, Output{Type: TypeError, EName: "E", Blob: "ab", Size: 9}},
 		{`{"output_type":"error","traceback":{"inline":"not a list"}}`, Output{Type: TypeError, Traceback: []string{"not a list"}}},
 		{`{"output_type":"execute_result","execution_count":3,"data":{"text/plain":{"inline":"5"},"image/png":{"blob":"cd","size":7}},"metadata":{"a":1}}`,
 			Output{Type: TypeResult, Metadata: map[string]any{"a": 1.0}, Data: map[string]Content{
@@ -55,17 +56,19 @@ func TestNeededBlobsAreFilledIn(t *testing.T) {
 			"image/png": {BlobHash: "png", Size: 5}, "text/html": {BlobHash: "html", Size: 5}, "text/plain": {BlobHash: "plain", Size: 5}, "image/svg+xml": {BlobHash: "svg"}}},
 		{Type: TypeDisplay, Data: map[string]Content{"application/vnd.plotly.v1+json": {BlobHash: "plot"}, "text/html": {BlobHash: "not this"}}},
 		{Type: TypeDisplay, Data: map[string]Content{"text/html": {BlobHash: "html too large", Size: maxHTML + 1}, "text/plain": {Text: "there"}}},
+		{Type: TypeError, EName: "E", Blob: "traceback"},
 		{Type: TypeError, EName: "E"},
 	}
-	want := []string{"stream", "html", "plain", "png", "plot"}
+	want := []string{"stream", "html", "plain", "png", "plot", "traceback"}
 	if got := Needed(outputs); !cmp.Equal(got, want) {
 		t.Errorf("needed %v, want %v", got, want)
 	}
 	Fill(outputs, "stream", []byte("text"))
 	Fill(outputs, "png", []byte{1})
 	Fill(outputs, "plain", []byte("plain"))
-	if outputs[0].Text != "text" || string(outputs[2].Data["image/png"].Bytes) != "\x01" || outputs[2].Data["text/plain"].Text != "plain" {
-		t.Errorf("filled: %+v", outputs[:3])
+	Fill(outputs, "traceback", []byte(`["a","b"]`))
+	if outputs[0].Text != "text" || string(outputs[2].Data["image/png"].Bytes) != "\x01" || outputs[2].Data["text/plain"].Text != "plain" || len(outputs[5].Traceback) != 2 {
+		t.Errorf("filled: %+v", outputs)
 	}
 	if got := Needed(outputs); !cmp.Equal(got, []string{"html", "plot"}) {
 		t.Errorf("then needed %v", got)

@@ -25,8 +25,9 @@ type Output struct {
 	EValue    string             // of an error
 	Traceback []string           // of an error
 
-	Blob string // hash of the blob that has the text of a stream, if Text has not
-	Size int64  // bytes in that blob
+	Blob    string // hash of the blob that has the text of a stream or the traceback of an error, if it is not here
+	Size    int64  // bytes in that blob
+	Preview string // head and tail of a stream, in case the blob cannot be had
 }
 
 // Content is an output in one format. Which of Text and Bytes is set depends
@@ -67,7 +68,7 @@ func Needed(outputs []Output) []string {
 	}
 	images := 0
 	for _, o := range outputs {
-		if o.Type == TypeStream && o.Text == "" {
+		if o.Text == "" && o.Traceback == nil {
 			add(o.Blob, o.Size)
 		}
 		if len(o.Data) == 0 {
@@ -91,7 +92,9 @@ func Needed(outputs []Output) []string {
 func Fill(outputs []Output, hash string, data []byte) {
 	for i := range outputs {
 		o := &outputs[i]
-		if o.Blob == hash && o.Text == "" {
+		if o.Blob == hash && o.Type == TypeError {
+			o.Traceback = lines(string(data))
+		} else if o.Blob == hash {
 			o.Text = string(data)
 		}
 		for mime, c := range o.Data {
