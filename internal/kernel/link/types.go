@@ -34,6 +34,7 @@ type Execute struct {
 	StoreHistory bool   `json:"store_history,omitempty"`
 	AllowStdin   bool   `json:"allow_stdin,omitempty"`
 	StopOnError  bool   `json:"stop_on_error,omitempty"` // an error of this one ends all that wait behind it in the host as aborted
+	Tag          string `json:"tag,omitempty"`           // the daemon's own note, given back with Accepted
 }
 
 // EventKind says what an Event is about.
