@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"runt/internal/domain"
+	"runt/internal/env"
 	"runt/internal/roomactor"
 	"runt/internal/wire"
 )
@@ -149,6 +150,9 @@ func (d *Daemon) create(ctx context.Context, h wire.Handshake) (*roomactor.Room,
 		}
 		return d.createFile(ctx, h, spec)
 	}
+	if err := d.checkKernel(ctx, h); err != nil {
+		return nil, err
+	}
 	id := domain.NotebookID(h.NotebookID)
 	if id == "" {
 		id = domain.NotebookID(d.deps.IDs.UUID())
@@ -165,6 +169,16 @@ func (d *Daemon) create(ctx context.Context, h wire.Handshake) (*roomactor.Room,
 	})
 }
 
+// checkKernel refuses a notebook for a kernelspec that is not installed, before
+// anything is made. The usual Python kernel is made by need and never refused.
+func (d *Daemon) checkKernel(ctx context.Context, h wire.Handshake) error {
+	if h.KernelName == "" || strings.HasPrefix(h.KernelName, "python") {
+		return nil
+	}
+	_, err := d.deps.Env.Resolve(ctx, env.Request{KernelName: h.KernelName, WorkingDir: h.WorkingDir}, nil)
+	return err
+}
+
 // createFile makes a notebook at a path where no file is yet.
 func (d *Daemon) createFile(ctx context.Context, h wire.Handshake, spec roomactor.NewSpec) (*roomactor.Room, error) {
 	path := h.Path
@@ -176,6 +190,9 @@ func (d *Daemon) createFile(ctx context.Context, h wire.Handshake, spec roomacto
 		return nil, err
 	}
 	if err := roomactor.MustNotExist(path); err != nil {
+		return nil, err
+	}
+	if err := d.checkKernel(ctx, h); err != nil {
 		return nil, err
 	}
 	if spec.WorkingDir == "" {

@@ -9,8 +9,9 @@ import (
 )
 
 func TestDerivedIDsAreStableAndDistinct(t *testing.T) {
-	if DerivedCellID("call", 0) != DerivedCellID("call", 0) {
-		t.Error("the same call gave two cell ids")
+	first, again := DerivedCellID("call", 0), DerivedCellID("call", 0)
+	if first != again {
+		t.Errorf("the same call gave two cell ids, %s and %s", first, again)
 	}
 	seen := map[string]bool{}
 	for _, s := range []string{
@@ -48,7 +49,7 @@ func TestErrorSaysWhatToDo(t *testing.T) {
 	if !errors.Is(err, fs.ErrPermission) || !errors.Is(err, &Error{Code: CodeFileUnreadable}) || errors.Is(err, &Error{Code: CodeTimeout}) {
 		t.Error("the cause or the code is not found in the chain")
 	}
-	if got, want := err.Error(), "open: cannot read a.ipynb: permission denied Run chmod u+r a.ipynb. [file_unreadable]"; got != want {
+	if got, want := err.Error(), "open: cannot read a.ipynb: permission denied. Run chmod u+r a.ipynb. [file_unreadable]"; got != want {
 		t.Errorf("text %q, want %q", got, want)
 	}
 	if CodeOf(nil) != "" || CodeOf(errors.New("x")) != CodeInternal {

@@ -3,6 +3,7 @@ package domain
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code is the machine-readable kind of an Error, shown in brackets at the end of an error's text.
@@ -68,9 +69,17 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 func (e *Error) Error() string {
 	s := e.Message
 	if e.Hint != "" {
-		s += " " + e.Hint
+		s = sentence(s) + " " + e.Hint
 	}
 	return s + " [" + string(e.Code) + "]"
+}
+
+// sentence ends s with a full stop when it has no end of its own.
+func sentence(s string) string {
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?:") {
+		return s
+	}
+	return s + "."
 }
 
 // Unwrap returns the cause.

@@ -159,7 +159,7 @@ func (b *book) queueAll(ctx context.Context, only []string, ids map[string]strin
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queueLimit)
 	defer cancel()
 	defer b.ref.Yield()
-	resp, err := b.request(ctx, wire.Request{Action: wire.ActionRunAllCells, OnlyIDs: only, CellExecutionIDs: ids, Idempotent: true, RequiredHeads: b.heads()})
+	resp, err := b.request(ctx, wire.Request{Action: wire.ActionRunAllCells, OnlyIDs: only, CellExecutionIDs: ids, Idempotent: true, Direct: b.h().Extended(), RequiredHeads: b.heads()})
 	if err != nil {
 		return nil, err
 	}
