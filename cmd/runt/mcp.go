@@ -17,6 +17,7 @@ import (
 	"runt/internal/buildinfo"
 	"runt/internal/domain"
 	"runt/internal/mcpserver"
+	"runt/internal/profile"
 	"runt/internal/toolspec"
 )
 
@@ -32,6 +33,11 @@ func serveMCP(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	stopProfile, err := profile.Serve("runt")
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
 	out := os.Stdout
 	os.Stdout = os.Stderr
 	engine := a.engine(log)

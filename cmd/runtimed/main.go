@@ -18,6 +18,7 @@ import (
 	"runt/internal/daemon"
 	"runt/internal/kernel"
 	"runt/internal/paths"
+	"runt/internal/profile"
 )
 
 // Exit codes besides 0 and 1.
@@ -59,6 +60,11 @@ func run(ctx context.Context, socket, level string, orphan time.Duration) error 
 	if err != nil {
 		return err
 	}
+	stopProfile, err := profile.Serve("runtimed")
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
 	p := paths.For(socket)
 	d, err := daemon.Start(daemon.Options{Socket: p.Socket, StateDir: p.State, SharedDir: p.Shared, CacheDir: p.Cache,
 		Version: buildinfo.Version(), OrphanAfter: orphan, Log: log})

@@ -11,6 +11,7 @@ import (
 	"runt/internal/automerge"
 	"runt/internal/domain"
 	"runt/internal/runtimestate"
+	"runt/internal/trace"
 	"runt/internal/wire"
 )
 
@@ -118,6 +119,7 @@ func (h *Handle) Execute(ctx context.Context, cell domain.CellID, id domain.Exec
 
 // queue asks for the execution and returns the id that the daemon gave it.
 func (h *Handle) queue(ctx context.Context, e *Execution, o ExecuteOptions) (domain.ExecutionID, error) {
+	trace.Mark("client.request", string(e.ID))
 	response, err := h.Request(ctx, wire.Request{
 		Action: wire.ActionExecuteCell, CellID: string(e.CellID), ExecutionID: string(e.ID),
 		RequiredHeads: automerge.HashStrings(h.nb.Engine().Heads()), Direct: e.direct, Idempotent: o.Idempotent && h.Extended(),
@@ -202,6 +204,7 @@ func (h *Handle) told(body []byte) error {
 	if err != nil {
 		return err
 	}
+	trace.Mark("client.answer", done.ExecutionID)
 	h.mu.Lock()
 	waiting := slices.Clone(h.runs[done.ExecutionID])
 	for _, e := range waiting {

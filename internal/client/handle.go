@@ -12,6 +12,7 @@ import (
 	"runt/internal/domain"
 	"runt/internal/notebook"
 	"runt/internal/runtimestate"
+	"runt/internal/trace"
 	"runt/internal/wire"
 )
 
@@ -141,6 +142,7 @@ func (h *Handle) Edit(ctx context.Context, fn func(*notebook.Tx) error, opts ...
 	if err := h.Err(); err != nil {
 		return nil, err
 	}
+	trace.Mark("client.edit", string(h.id))
 	update, err := h.nb.Edit(fn, opts...)
 	if err != nil {
 		return nil, err
@@ -215,6 +217,7 @@ func (h *Handle) handle(frame wire.Frame) error {
 		if err := h.rtSync.receive(frame.Body); err != nil {
 			return err
 		}
+		trace.Mark("client.state", string(h.id))
 		h.checkRuns()
 	case wire.FrameResponse:
 		return h.answered(frame.Body)

@@ -10,7 +10,7 @@ import (
 // of lower layers and its own subpackages: then each can be understood, tested
 // and replaced without what is built on it.
 var layers = [][]string{
-	{"internal/domain", "internal/failpoint", "internal/buildinfo", "internal/paths"},
+	{"internal/domain", "internal/failpoint", "internal/buildinfo", "internal/paths", "internal/trace", "internal/profile"},
 	{"internal/automerge"},
 	{"internal/wire", "internal/docvalue", "internal/termtext"},
 	{"internal/kernel"},
@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/toolspec", "internal/supervise", "internal/present", "internal/session"},
 	{"internal/roomactor", "internal/mcpserver", "internal/proxy"},
 	{"internal/daemon"},
-	{"cmd", "scripts", "examples"},
+	{"cmd", "scripts", "examples", "bench"},
 }
 
 // isForTests says whether only tests may import a package: those named here and

@@ -17,6 +17,7 @@ import (
 	"runt/internal/kernel"
 	"runt/internal/notebook"
 	"runt/internal/room"
+	"runt/internal/trace"
 	"runt/internal/wire"
 )
 
@@ -63,6 +64,7 @@ func (r *Room) performKernel(e room.Effect) {
 	case room.StopKernel:
 		r.stopKernel(e)
 	case room.HostExecute:
+		trace.Mark("room.dispatch", string(e.Execution))
 		r.hostDo("execute", func(h *kernel.Host) error {
 			return h.Execute(kernel.Execute{ID: string(e.Execution), Code: e.Source, StoreHistory: true, AllowStdin: e.Input, StopOnError: true})
 		})
@@ -330,7 +332,9 @@ func (r *Room) kernelEvent(h *hostHandle, ev kernel.Event) {
 		if ev.Done.Count != nil {
 			done.Count = *ev.Done.Count
 		}
+		trace.Mark("room.ended", ev.ExecutionID)
 		r.handle(done)
+		trace.Mark("room.closed", ev.ExecutionID)
 	case kernel.EventDied, kernel.EventFailed, kernel.EventLost:
 		reason, hint := deathReason(ev)
 		r.handle(room.KernelDied{Generation: h.generation, Seq: ev.Seq, Reason: reason, Hint: hint})

@@ -8,6 +8,7 @@ import (
 	"runt/internal/automerge"
 	"runt/internal/domain"
 	"runt/internal/room"
+	"runt/internal/trace"
 	"runt/internal/wire"
 )
 
@@ -63,6 +64,7 @@ func (r *Room) read(p *peer) {
 			r.post(func() { r.left(p, err) })
 			return
 		}
+		trace.Mark("room.arrived", f.Type.String())
 		if !r.post(func() { r.frame(p, f) }) {
 			// The room is gone and has closed the connection.
 			return
@@ -290,4 +292,5 @@ func (r *Room) answer(e room.Answer) {
 		return
 	}
 	p.sendFailed(p.conn.Send(wire.FrameExecution, b))
+	trace.Mark("room.answer", string(x.ID))
 }

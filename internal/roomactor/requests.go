@@ -9,6 +9,7 @@ import (
 	"runt/internal/domain"
 	"runt/internal/notebook"
 	"runt/internal/room"
+	"runt/internal/trace"
 	"runt/internal/wire"
 )
 
@@ -89,6 +90,7 @@ func (r *Room) caller(p *peer, req wire.Request) room.Caller {
 
 // dispatch performs a request whose changes are there.
 func (r *Room) dispatch(p *peer, req wire.Request) {
+	trace.Mark("room.request", req.Action)
 	from := r.caller(p, req)
 	switch req.Action {
 	case wire.ActionExecuteCell, wire.ActionExecuteCellGuarded, wire.ActionRunAllCells, wire.ActionRunAllCellsGuarded, wire.ActionExecuteCode:
