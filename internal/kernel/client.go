@@ -205,7 +205,9 @@ func (h *Host) replayAndLose() {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		h.log.Warn("cannot read what the kernel host left", "dir", h.dir, "error", err)
 	}
-	if !last {
+	if !last && alive(h.dir) {
+		h.lose("the kernel host does not answer")
+	} else if !last {
 		h.lose("the kernel host process is gone")
 	}
 	h.end(ErrClosed)

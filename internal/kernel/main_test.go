@@ -1,10 +1,16 @@
 package kernel
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"testing"
+	"time"
+
+	"runt/internal/kernel/proc"
 )
 
 const envHostProcess = "RUNT_TEST_KERNEL_HOST"
@@ -19,9 +25,30 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	code := m.Run()
-	if err := endShared(); err != nil {
+	if err := errors.Join(endShared(), leaked()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// leaked is an error when goroutines of this package outlive their owners.
+func leaked() error {
+	var left []byte
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := proc.Await(ctx, func() bool {
+		left = nil
+		buf := make([]byte, 1<<20)
+		for _, stack := range bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
+			if bytes.Contains(stack, []byte("runt/internal/kernel")) && !bytes.Contains(stack, []byte("TestMain")) {
+				left = append(append(left, stack...), '\n')
+			}
+		}
+		return len(left) == 0
+	})
+	if err != nil {
+		return fmt.Errorf("goroutines left: %w\n%s", err, left)
+	}
+	return nil
 }

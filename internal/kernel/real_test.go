@@ -199,6 +199,22 @@ func TestK08_InputIsAskedForAndAnswered(t *testing.T) {
 	}
 }
 
+func TestK08_InputIsInterrupted(t *testing.T) {
+	c := shared(t)
+	x := Execute{ID: newID(), Code: "input()", AllowStdin: true}
+	if err := c.Execute(x); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitKind(t, EventInputRequest, x.ID)
+	if err := c.Interrupt(x.ID); err != nil {
+		t.Fatal(err)
+	}
+	if o := c.outcome(t, x.ID); o.ename != "KeyboardInterrupt" {
+		t.Errorf("got %+v", o)
+	}
+	c.run(t, "1").need(t)
+}
+
 func TestRequestsAreAnswered(t *testing.T) {
 	c := shared(t)
 	c.run(t, "def doubled(x):\n  'Twice as much.'\n  return 2*x").need(t)

@@ -18,6 +18,7 @@ func TestK12_ToyKernelInOtherWays(t *testing.T) {
 	}{
 		"ipc":              {toy(t), "ipc " + dir},
 		"tcp when told to": {func() LaunchSpec { s := toy(t); s.Transport = "tcp"; return s }(), "tcp " + dir},
+		"tcp, port taken":  {func() LaunchSpec { s := toy(t, "TOY_PORT_TAKEN="+dir+"/taken"); s.Transport = "tcp"; return s }(), "tcp " + dir},
 		"tcp when refused": {toy(t, "TOY_REFUSES=ipc"), "tcp " + dir},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,6 +28,7 @@ const (
 	idleCheck        = 10 * time.Millisecond  // before a lost idle is believed
 	idleLimit        = 30 * time.Second       // the same, however loud iopub is
 	abortRetry       = 20 * time.Millisecond  // before a request is sent again that the kernel aborted by mistake
+	maxKnown         = 20_000                 // executions whose late outputs are still told apart
 	maxAborts        = 5                      // how often it is sent again
 	startedGuess     = 100 * time.Millisecond // after busy, when execute_input does not come
 )
@@ -67,7 +68,8 @@ type core struct {
 	began      time.Time
 	queue      []*execution      // not sent yet
 	current    *execution        // the kernel has it
-	known      map[string]bool   // ids of every execution there ever was
+	known      map[string]bool   // ids of executions, the last maxKnown of them
+	order      []string          // of known
 	probes     map[string]bool   // ids of messages that are the host's own business
 	requests   map[string]answer // by message id
 	info       *link.Message     // kernel_info_reply

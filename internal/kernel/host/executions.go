@@ -52,11 +52,21 @@ func (c *core) execute(x *link.Execute, reply answer) {
 	if !c.alive(reply) {
 		return
 	}
-	c.known[x.ID] = true
+	c.remember(x.ID)
 	c.emit(link.Event{Kind: link.EventAccepted, ExecutionID: x.ID, Execute: x})
 	c.queue = append(c.queue, &execution{Execute: *x})
 	c.next()
 	accept(reply)
+}
+
+// remember notes an id, and forgets the oldest when there are too many.
+func (c *core) remember(id string) {
+	c.known[id] = true
+	c.order = append(c.order, id)
+	if len(c.order) > maxKnown {
+		delete(c.known, c.order[0])
+		c.order = c.order[1:]
+	}
 }
 
 // next gives the kernel the first execution that waits, if the kernel is free.

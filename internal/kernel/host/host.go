@@ -66,6 +66,7 @@ type host struct {
 	orphaned  bool               // it ends because nobody wants it
 	lingering bool               // a call of wakeSender is coming
 	watching  bool               // a call of checkOrphan is coming
+	dropped   dropping           // outputs that are not recorded
 	abort     context.CancelFunc // ends a launch in progress
 	wg        sync.WaitGroup
 }
@@ -373,6 +374,17 @@ func (h *host) after(d time.Duration, f func()) {
 }
 
 func (h *host) emit(e link.Event) {
+	if h.dropped.drop(e, h.spool.Backlog()) {
+		return
+	}
+	if n, ok := h.dropped.note(e); ok {
+		h.record(n)
+	}
+	h.record(e)
+}
+
+// record numbers an event and puts it into the spool.
+func (h *host) record(e link.Event) {
 	h.seq++
 	e.Seq = h.seq
 	data, err := link.EncodeEvent(e)

@@ -18,6 +18,8 @@ const (
 	helloLimit = 5 * time.Second
 	writeLimit = 30 * time.Second // for a daemon to take one batch
 	batchSize  = 256 << 10
+
+	acceptPause = 100 * time.Millisecond
 )
 
 // daemon is one connection of a daemon. Its reader puts commands into the loop's
@@ -39,7 +41,8 @@ func (h *host) serve(l net.Listener) {
 		}
 		if err != nil {
 			h.log.Warn("cannot accept a daemon", "error", err)
-			return
+			<-time.After(acceptPause) // out of descriptors, most likely
+			continue
 		}
 		h.wg.Go(func() { h.read(conn) })
 	}

@@ -9,6 +9,9 @@ import zmq
 info = json.load(open(sys.argv[1]))
 if info["transport"] == os.environ.get("TOY_REFUSES"):
     sys.exit("this kernel knows nothing of " + info["transport"])
+if "TOY_PORT_TAKEN" in os.environ and not os.path.exists(os.environ["TOY_PORT_TAKEN"]):
+    open(os.environ["TOY_PORT_TAKEN"], "w").close()
+    sys.exit("zmq.error.ZMQError: Address already in use")
 if "TOY_FAILS" in os.environ:
     sys.exit(os.environ["TOY_FAILS"])
 if "TOY_HANGS" in os.environ:
@@ -28,6 +31,7 @@ refused = set()
 
 def bind(kind, name):
     s = context.socket(kind)
+    s.sndhwm = 0  # it is the host that is tested, not what libzmq drops
     port = info[name + "_port"]
     s.bind("ipc://%s-%d" % (info["ip"], port) if info["transport"] == "ipc" else "tcp://%s:%d" % (info["ip"], port))
     return s
