@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -59,14 +61,13 @@ func TestP09_TheChildIsGoneSoonAfterTheClient(t *testing.T) {
 		end      func(*bench)
 		limit    time.Duration
 	}{
-		"end of input":                      {nil, func(b *bench) { b.agent.CloseInput() }, time.Second},
-		"SIGTERM":                           {nil, func(b *bench) { b.stop() }, time.Second},
-		"end of input, a call hangs":        {nil, func(b *bench) { b.agent.Begin("hang", nil); b.agent.CloseInput() }, 5 * time.Second},
-		"end of input, the child is deaf":   {[]string{"FAKE_DEAF=1"}, func(b *bench) { b.agent.CloseInput() }, 5 * time.Second},
-		"SIGTERM, the child is deaf":        {[]string{"FAKE_DEAF=1"}, func(b *bench) { b.stop() }, 5 * time.Second},
-		"SIGTERM while the child is mute":   {[]string{"FAKE_MUTE=1"}, func(b *bench) { b.stop() }, time.Second},
-		"end of input, the child is mute":   {[]string{"FAKE_MUTE=1"}, func(b *bench) { b.agent.Begin("echo", nil); b.agent.CloseInput() }, 5 * time.Second},
-		"SIGTERM, the client reads no more": {nil, func(b *bench) { b.stop() }, 5 * time.Second},
+		"end of input":                    {nil, func(b *bench) { b.agent.CloseInput() }, time.Second},
+		"SIGTERM":                         {nil, func(b *bench) { b.stop() }, time.Second},
+		"end of input, a call hangs":      {nil, func(b *bench) { b.agent.Begin("hang", nil); b.agent.CloseInput() }, 5 * time.Second},
+		"end of input, the child is deaf": {[]string{"FAKE_DEAF=1"}, func(b *bench) { b.agent.CloseInput() }, 5 * time.Second},
+		"SIGTERM, the child is deaf":      {[]string{"FAKE_DEAF=1"}, func(b *bench) { b.stop() }, 5 * time.Second},
+		"SIGTERM while the child is mute": {[]string{"FAKE_MUTE=1"}, func(b *bench) { b.stop() }, time.Second},
+		"end of input, the child is mute": {[]string{"FAKE_MUTE=1"}, func(b *bench) { b.agent.Begin("echo", nil); b.agent.CloseInput() }, 5 * time.Second},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,25 +93,28 @@ func TestP09_TheChildIsGoneSoonAfterTheClient(t *testing.T) {
 	}
 }
 
-// A client that does not read holds up nobody but itself, and not the end.
+// A client that does not read stops what is read from it, and not the end.
 func TestAStuckClient(t *testing.T) {
-	b := setup(t)
 	r, w := pipe(t)
-	_ = r // nobody reads it
-	stuck := setup(t, func(o *Options) {
+	defer r.Close()
+	b := setup(t, func(o *Options) {
 		o.Out = w
-		o.Core.Limits.Reconnect = time.Second
+		o.Core.Tools = json.RawMessage(`["` + strings.Repeat("x", 1<<20) + `"]`)
 	})
-	for i := range 200 {
-		stuck.agent.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, i))
+	const lists = 100 // megabytes
+	for i := range lists {
+		b.agent.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, i))
 	}
-	b.agent.Initialize()
-	b.who()
-	stuck.stop()
-	if code := stuck.exit(10 * time.Second); code != 0 {
+	if _, err := io.ReadFull(r, make([]byte, 2<<20)); err != nil { // and then no more
+		t.Fatal(err)
+	}
+	b.stop()
+	if code := b.exit(10 * time.Second); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	r.Close()
+	if !strings.Contains(b.log.String(), "the client did not take the last lines") {
+		t.Error("the log does not say so")
+	}
 }
 
 func TestAClientThatIsGone(t *testing.T) {

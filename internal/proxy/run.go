@@ -33,7 +33,7 @@ type Options struct {
 	Core core.Config // Rand and NewSession are required
 
 	In  io.Reader // from the client; closed at the end if it can be
-	Out io.Writer // to the client
+	Out io.Writer // to the client; closed, if it can be, when the client does not take the last lines
 
 	// Command returns the program of the next child and its arguments. It is asked
 	// at every start. With an error it may still return the path where the program should be.
@@ -196,6 +196,9 @@ func (r *runner) readClient() {
 func (r *runner) close(reader <-chan struct{}) {
 	if !r.client.Close(flushLimit) {
 		r.o.Logger.Warn("the client did not take the last lines")
+		if c, ok := r.o.Out.(io.Closer); ok {
+			_ = c.Close()
+		}
 	}
 	if c, ok := r.o.In.(io.Closer); ok {
 		_ = c.Close()

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"runt/internal/testenv/leak"
 )
 
 // TestMain lets the test binary play the child (and the parent) of these tests.
@@ -19,7 +21,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv("FAKE_CHILD"); role != "" {
 		os.Exit(fakeChild(role))
 	}
-	os.Exit(m.Run())
+	leak.Main(m)
 }
 
 func fakeChild(role string) int {

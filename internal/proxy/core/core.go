@@ -75,7 +75,11 @@ func (c *Core) Handle(now time.Time, ev Event) []Effect {
 	case ClientEOF:
 		c.client.eof = now
 	case ClientGone, Stop:
-		c.finish(c.cfg.Limits.Grace)
+		if c.calls.len() > 0 { // the child would wait for calls that nobody waits for any more
+			c.finish(c.cfg.Limits.QuickGrace)
+		} else {
+			c.finish(c.cfg.Limits.Grace)
+		}
 	case ChildStarted:
 		c.childStarted(ev)
 	case ChildFailed:

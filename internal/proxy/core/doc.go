@@ -19,8 +19,10 @@
 //	                                             │         new initialize
 //	                                             └─ exited, and the client is gone ─▶ Finished
 //
-// The client's end of input, or Stop, leads from every state to Finished: what
-// was read is answered, within a bound, then the child is ended, then Exit.
+// The client's end of input leads from every state to Finished: a child that has
+// the calls answers them before it heeds the end of its own input, within a
+// bound; what is unanswered then is answered here; then Exit. Stop, and a client
+// that cannot be written to, do not wait for answers.
 //
 // A call is a client's request that is not answered yet:
 //

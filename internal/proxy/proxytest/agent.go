@@ -209,11 +209,19 @@ func (a *Agent) Request(method string, params any) *Pending {
 
 // RequestAs sends a request under an id given as raw JSON.
 func (a *Agent) RequestAs(id, method string, params any) *Pending {
-	p := &Pending{a: a, ID: id, what: method, answer: make(chan rpcline.Message, 1)}
-	a.mu.Lock()
-	a.waiting[id] = p.answer
-	a.mu.Unlock()
+	p := a.Expect(id)
+	p.what = method
 	a.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, rpcline.Quote(method), encode(a.t, params)))
+	return p
+}
+
+// Expect returns what waits for the answer to a request of that id, raw JSON,
+// that is then sent as a line.
+func (a *Agent) Expect(id string) *Pending {
+	p := &Pending{a: a, ID: id, what: "the request", answer: make(chan rpcline.Message, 1)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiting[id] = p.answer
 	return p
 }
 

@@ -37,7 +37,8 @@ func (f *FakeChild) Install(version string, settings ...string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	vars := append([]string{"FAKE_CHILD=" + f.Dir, "FAKE_VERSION=" + version}, settings...)
+	// Programs built with the race detector would linger for a second at their end.
+	vars := append([]string{"GORACE=atexit_sleep_ms=0", "FAKE_CHILD=" + f.Dir, "FAKE_VERSION=" + version}, settings...)
 	script := fmt.Sprintf("#!/bin/sh\n%s exec '%s' \"$@\"\n", strings.Join(vars, " "), exe)
 	if err := os.WriteFile(f.Path+".new", []byte(script), 0o755); err != nil {
 		f.t.Fatal(err)

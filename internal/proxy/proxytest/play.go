@@ -1,6 +1,7 @@
 package proxytest
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -107,7 +108,7 @@ func (p *player) message(m rpcline.Message) {
 	case m.Method == "tools/call":
 		p.calls.Go(func() { p.call(m) })
 	default:
-		p.reply(m.ID, fmt.Sprintf(`{"method":%q,"line":%q}`, m.Method, m.Line))
+		p.reply(m.ID, fmt.Sprintf(`{"line":%s}`, rpcline.Quote(string(m.Line))))
 	}
 }
 
@@ -173,6 +174,8 @@ func (p *player) call(m rpcline.Message) {
 			os.Getenv("NTERACT_MCP_REJOIN_NOTEBOOK"), os.Getenv("RUNT_MCP_REJOIN")), "")
 	case "bind":
 		p.text(m.ID, "ok", fmt.Sprintf(`,"_meta":{"runt/notebook":{"event":%q,"id":%q,"path":%q,"default":%v}}`, args.Event, args.ID, args.Path, args.Default))
+	case "measure":
+		p.text(m.ID, fmt.Sprintf("%d %x", len(m.Line), sha256.Sum256(m.Line)), "")
 	case "big":
 		p.text(m.ID, strings.Repeat("x", args.Bytes), "")
 	default:

@@ -1,0 +1,6 @@
+package main
+
+import "golang.org/x/sys/unix"
+
+// dupOnto makes to another name of what from names.
+func dupOnto(from, to int) error { return unix.Dup3(from, to, 0) }
