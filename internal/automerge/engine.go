@@ -138,21 +138,22 @@ func (e *Engine) acquire(dedicated bool) (*vm, error) {
 		return v, nil
 	}
 	v, err := e.instantiate()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		v.dedicated, v.shards = dedicated, 1
 	}
-	v.dedicated, v.shards = dedicated, 1
 	e.mu.Lock()
 	closed := e.closed
-	if !closed {
+	if !closed && err == nil {
 		e.vms[v] = struct{}{}
 	}
 	e.mu.Unlock()
 	if closed {
-		v.close()
+		if err == nil {
+			v.close()
+		}
 		return nil, ErrClosed
 	}
-	return v, nil
+	return v, err
 }
 
 // shared returns the fullest machine that still has room, so that others empty out.

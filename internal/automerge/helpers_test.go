@@ -1,21 +1,35 @@
 package automerge
 
 import (
+	"encoding/binary"
 	"os"
 	"testing"
 )
 
-// engine is shared by the tests of this package: compiling takes a second.
-var engine *Engine
-
+// engine is shared by the tests of this package, and cacheDir by the engines
+// that some tests make for themselves: compiling takes a second.
+var (
+	engine   *Engine
+	cacheDir string
+)
 
 func TestMain(m *testing.M) {
-	engine = Open(Options{})
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	var err error
+	if cacheDir, err = os.MkdirTemp("", "automerge-test-"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(cacheDir)
+	engine = Open(Options{CacheDir: cacheDir})
+	<-engine.Ready()
 	code := m.Run()
 	if err := engine.Close(); err != nil && code == 0 {
 		code = 1
 	}
-	os.Exit(code)
+	return code
 }
 
 func newShard(t testing.TB) *Shard {
@@ -84,3 +98,5 @@ func truth(t testing.TB, d *Doc) any {
 	}
 	return v
 }
+
+func appendLeb(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }

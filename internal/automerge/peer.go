@@ -148,12 +148,15 @@ func (p *Peer) Receive(msg []byte, o ReceiveOptions) (Received, error) {
 // incoming is what a message's chunks hold.
 type incoming struct {
 	changes []change
-	pure    bool // nothing but changes
+	known   bool // changes is all there is, see inspect
 }
 
-// inspect reads the changes of a message and asks Allow about the new ones.
+// inspect reads the changes of a message and asks Allow about the new ones. A
+// whole document, which the library sends instead of changes when those are
+// much of it, is expanded where somebody needs to see them: for Allow, or so
+// that a live peer can stay live.
 func (p *Peer) inspect(m message, o ReceiveOptions) (incoming, error) {
-	in := incoming{pure: true}
+	in := incoming{known: true}
 	if o.StripChanges {
 		return in, nil
 	}
@@ -163,8 +166,8 @@ func (p *Peer) inspect(m message, o ReceiveOptions) (incoming, error) {
 			return in, err
 		}
 		if !pure {
-			in.pure = false
-			if o.Allow == nil {
+			if o.Allow == nil && !p.live {
+				in.known = false
 				continue
 			}
 			if cs, err = p.d.expand(c); err != nil {
@@ -225,7 +228,7 @@ func (p *Peer) receiveLive(msg []byte, m message, in incoming) (Received, error)
 
 // regular reports whether a live peer's message is one of the steady state.
 func (p *Peer) regular(m message, in incoming) bool {
-	if m.version != messageV2 || len(m.need) > 0 || len(m.heads) == 0 || !in.pure {
+	if m.version != messageV2 || len(m.need) > 0 || len(m.heads) == 0 || !in.known {
 		return false
 	}
 	if m.flags&(flagReset|flagReadOnly) != 0 || !m.flagged {
@@ -252,7 +255,7 @@ func (p *Peer) receiveLibrary(msg []byte, m message, in incoming) (Received, err
 	if len(m.chunks) > 0 && !p.strip {
 		flags |= receiveWantChanges
 	}
-	if fresh, _ := d.fresh(in.changes); in.pure && linear(before, fresh) {
+	if fresh, _ := d.fresh(in.changes); in.known && linear(before, fresh) {
 		flags |= receiveLinear
 	}
 	if p.stuck+1 >= stuckLimit && !d.Has(m.heads...) {
