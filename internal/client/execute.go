@@ -25,7 +25,7 @@ const (
 	settleLimit = time.Second
 	// directGrace is how much later than the document a direct answer may come
 	// before the document is taken instead.
-	directGrace = 2 * time.Second
+	directGrace = 500 * time.Millisecond
 	// kernelGrace is how long an execution may stay unfinished in the document
 	// after its kernel has ended.
 	kernelGrace = 2 * time.Second

@@ -144,6 +144,9 @@ func (h *Handle) Edit(ctx context.Context, fn func(*notebook.Tx) error, opts ...
 	}
 	trace.Mark("client.edit", string(h.id))
 	update, err := h.nb.Edit(fn, opts...)
+	if errors.Is(err, automerge.ErrClosed) && h.Err() != nil {
+		return nil, h.Err()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -349,6 +349,51 @@ func TestCloseSendsTheLastEdit(t *testing.T) {
 	}
 }
 
+// TestAfterClose uses a handle that has been closed, and one while it is.
+func TestAfterClose(t *testing.T) {
+	d := newFake(t)
+	h := d.join(t, "a", "n")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for k := 0; h.Err() == nil; k++ {
+				_, err := h.Edit(t.Context(), setSource("first", fmt.Sprint(i, k)))
+				if err == nil && i == 0 {
+					_, err = h.Execute(t.Context(), "first", "", ExecuteOptions{})
+				}
+				if err != nil && domain.CodeOf(err) != domain.CodeSessionDisconnected {
+					t.Errorf("while closing: %v", err)
+				}
+			}
+		})
+	}
+	await(t, h, func() bool { e, _ := h.Notebook().Cell("first"); return e.ExecutionID != "" })
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	if _, err := h.Edit(t.Context(), setSource("first", "x")); domain.CodeOf(err) != domain.CodeSessionDisconnected {
+		t.Errorf("edit: %v", err)
+	}
+	if err := h.Confirm(t.Context()); domain.CodeOf(err) != domain.CodeSessionDisconnected {
+		t.Errorf("confirm: %v", err)
+	}
+	if err := h.WaitFor(t.Context(), func() bool { return false }); domain.CodeOf(err) != domain.CodeSessionDisconnected {
+		t.Errorf("wait: %v", err)
+	}
+	h.SetFocus("first")
+	if h.ID() != "n" || h.Path() != "" || len(h.Notebook().Order()) != 1 {
+		t.Error("what was read is gone")
+	}
+	o := d.options("b")
+	o.Carry = h
+	again, err := Join(t.Context(), o, "n")
+	if err != nil {
+		t.Fatalf("join with a closed handle to carry: %v", err)
+	}
+	closeHandle(t, again)
+}
+
 // TestCarry loses a connection between an edit and its arrival, and takes the
 // edit along, together with what the room did meanwhile.
 func TestCarry(t *testing.T) {

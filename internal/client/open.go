@@ -209,7 +209,8 @@ func (h *Handle) awaitReady(ctx context.Context) error {
 
 // carryOver takes along what was edited in a lost handle after the last state
 // that the daemon was known to have, provided that the daemon's document still
-// is the one that was edited.
+// is the one that was edited. A notebook without those edits is better than
+// none, so a failure does not keep it from being opened.
 func (h *Handle) carryOver() error {
 	old := h.o.Carry
 	h.o.Carry = nil
@@ -221,11 +222,12 @@ func (h *Handle) carryOver() error {
 		return nil
 	}
 	changes, err := old.nb.Engine().ChangesSince(known)
-	if err != nil || len(changes) == 0 {
-		return err
+	if err == nil && len(changes) > 0 {
+		_, err = h.nb.Engine().ApplyChanges(changes)
 	}
-	if _, err := h.nb.Engine().ApplyChanges(changes); err != nil {
-		return fmt.Errorf("take along edits: %w", err)
+	if err != nil {
+		h.o.Logger.Warn("edits not taken along", "notebook", h.id, "error", err)
+		return nil
 	}
 	return h.nbSync.push()
 }
