@@ -192,7 +192,7 @@ func TestK13_ShutdownLeavesNoProcess(t *testing.T) {
 		if !e.Exit.Requested {
 			t.Errorf("died as %+v", e.Exit)
 		}
-		awaitTrue(t, time.Second, "end of the host", func() bool { return !hostAlive(m) })
+		awaitTrue(t, patience, "end of the host", func() bool { return !hostAlive(m) })
 		if files, err := filepath.Glob(filepath.Join(c.Dir(), "k*")); err != nil || len(files) > 0 {
 			t.Errorf("left in the folder: %v, %v", files, err)
 		}

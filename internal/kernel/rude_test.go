@@ -30,14 +30,14 @@ func TestDaemonThatDoesNotReadHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	c := start(t, toy(t))
 	c.awaitKind(t, EventReady, "")
-	id := c.begin(t, "sleep 0.2\ncount 100000")
+	id := c.begin(t, "sleep 0.2\ncount 50000")
 	c.awaitMessage(t, id, "execute_input")
 	greetOnly(t, c.Dir())
 	c.awaitKind(t, EventLost, "")
 	m := manifest(t, c)
 	spool := filepath.Join(c.Dir(), link.SpoolFolder)
 	awaitTrue(t, patience, "outputs on disk", func() bool {
-		return folderSize(t, spool) > 400<<10
+		return folderSize(t, spool) > 200<<10
 	})
 	h, err := Adopt(t.Context(), c.Dir(), 0, nil)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestDaemonThatDoesNotReadHoldsUpNobody(t *testing.T) {
 	}
 	w := watch(h)
 	o := w.outcome(t, id).need(t)
-	checkLines(t, o.stdout, 100_000)
+	checkLines(t, o.stdout, 50_000)
 	if !hostAlive(m) {
 		t.Error("the host is gone")
 	}
