@@ -1,10 +1,10 @@
 package notebook
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"runt/internal/automerge"
 	"runt/internal/docvalue"
@@ -142,7 +142,10 @@ func ordered(raw map[string]any) []place {
 }
 
 func comparePlaces(a, b place) int {
-	return cmp.Or(cmp.Compare(a.position, b.position), cmp.Compare(a.id, b.id))
+	if c := strings.Compare(a.position, b.position); c != 0 {
+		return c
+	}
+	return strings.Compare(string(a.id), string(b.id))
 }
 
 func readCell(id domain.CellID, m map[string]any) Cell {
