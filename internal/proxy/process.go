@@ -34,38 +34,58 @@ func (p *process) breakOff() { p.breakOnce.Do(func() { close(p.broken) }) }
 
 func (p *process) lose() { p.loseOnce.Do(func() { close(p.lost) }) }
 
-// start makes the process that the core asked for.
+// start makes the process that the core asked for, and stays with it.
 func (r *runner) start(e core.StartChild) {
-	p, ev, err := r.spawn(e)
-	if err != nil {
-		r.post(message{ev: core.ChildFailed{Gen: e.Gen, Err: err}})
-		return
-	}
-	r.post(message{ev: ev, proc: p})
-	r.follow(p)
-}
-
-func (r *runner) spawn(e core.StartChild) (*process, core.ChildStarted, error) {
 	path, args, err := r.o.Command()
 	if path != "" {
 		r.watchProgram(path)
 	}
-	if err != nil {
-		return nil, core.ChildStarted{}, err
+	var p *process
+	if err == nil {
+		p, err = r.spawn(e, path, args)
 	}
-	sum, err := r.sums.Sum(path) // before the start: a replacement in between is seen as one
 	if err != nil {
-		r.o.Logger.Warn("the program cannot be hashed", "err", err)
+		r.post(message{ev: core.ChildFailed{Gen: e.Gen, Err: err}})
+		return
+	}
+	r.follow(p)
+}
+
+// spawn starts the process and tells. Its program is hashed beside that, unless
+// it has been; a replacement between the look and the hash is seen as one.
+func (r *runner) spawn(e core.StartChild, path string, args []string) (*process, error) {
+	seen, sum, err := r.sums.Sight(path)
+	if err != nil {
+		return nil, err
 	}
 	child, err := supervise.Start(supervise.Command{
 		Path: path, Args: args, Env: childEnviron(r.o.Environ, e.Env), Dir: r.o.Dir, Stderr: r.o.ChildLog,
 	})
 	if err != nil {
-		return nil, core.ChildStarted{}, err
+		return nil, err
 	}
 	p := &process{gen: e.Gen, child: child, broken: make(chan struct{}), lost: make(chan struct{})}
 	p.in = rpcline.NewWriter(child.Stdin(), func(error) { p.breakOff() })
-	return p, core.ChildStarted{Gen: e.Gen, PID: child.PID(), Path: path, Sum: sum}, nil
+	r.post(message{ev: core.ChildStarted{Gen: e.Gen, PID: child.PID(), Path: path, Sum: sum}, proc: p})
+	if sum == "" {
+		r.work.Go(func() { r.hash(e.Gen, seen) })
+	}
+	return p, nil
+}
+
+// replaced stands for the sum of a program that was replaced before it could be hashed.
+const replaced = "replaced"
+
+func (r *runner) hash(gen int, seen supervise.Sighting) {
+	sum, err := r.sums.SumOf(seen)
+	switch {
+	case errors.Is(err, supervise.ErrChanged):
+		sum = replaced
+	case err != nil:
+		r.o.Logger.Warn("the program cannot be hashed", "err", err)
+		return
+	}
+	r.post(message{ev: core.ChildProgram{Gen: gen, Sum: sum}})
 }
 
 // watchProgram makes the watch look at path. Without a watch the program is

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -111,6 +112,17 @@ func TestFingerprintsFollowTheContent(t *testing.T) {
 	install(t, path, "one")
 	if again, err := sums.Sum(path); err != nil || again != one {
 		t.Errorf("%s %v", again, err)
+	}
+	seen, sum, err := sums.Sight(path)
+	if err != nil || sum != one {
+		t.Errorf("sighted %s, %v", sum, err)
+	}
+	install(t, path, "three")
+	if _, err := sums.SumOf(seen); !errors.Is(err, ErrChanged) {
+		t.Errorf("the sum of a file that is gone: %v", err)
+	}
+	if _, sum, err := sums.Sight(path); sum != "" || err != nil {
+		t.Errorf("a new file's sum is known: %s, %v", sum, err)
 	}
 	if _, err := sums.Sum(filepath.Dir(path)); err == nil {
 		t.Error("a sum of a folder")

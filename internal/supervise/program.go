@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// errChanging: the file was written or replaced while it was hashed.
-var errChanging = errors.New("the file changed while it was read")
+// ErrChanged says that a file was written or replaced since it was looked at.
+var ErrChanged = errors.New("the file has changed meanwhile")
 
 // Fingerprints computes the SHA-256 of program files and remembers it for as
 // long as size, times and inode stay the same. It is safe for concurrent use.
@@ -36,38 +36,52 @@ type fileStat struct {
 	modified time.Time
 }
 
-// Sum returns the SHA-256 of the file at path in hex. A file that changed while
-// it was read is an error.
-func (p *Fingerprints) Sum(path string) (string, error) {
-	before, err := statOf(path)
+// Sighting is a file as it was at some moment.
+type Sighting struct {
+	path string
+	stat fileStat
+}
+
+// Sight notes what is at path now, and returns its SHA-256 if that is known already.
+func (p *Fingerprints) Sight(path string) (s Sighting, sum string, err error) {
+	st, err := statOf(path)
 	if err != nil {
-		return "", fmt.Errorf("look at program: %w", err)
+		return Sighting{}, "", fmt.Errorf("look at program: %w", err)
 	}
-	if sum, ok := p.known(path, before); ok {
-		return sum, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.seen[path]; f.stat == st {
+		sum = f.sum
 	}
-	sum, err := hashFile(path)
+	return Sighting{path, st}, sum, nil
+}
+
+// SumOf returns the SHA-256, in hex, of a sighted file. It is ErrChanged when
+// another file is there now, or this one was written to.
+func (p *Fingerprints) SumOf(s Sighting) (string, error) {
+	sum, err := hashFile(s.path)
 	if err != nil {
 		return "", fmt.Errorf("hash program: %w", err)
 	}
-	after, err := statOf(path)
-	if err != nil || after != before {
-		return "", fmt.Errorf("hash program %s: %w", path, errChanging)
+	if now, err := statOf(s.path); err != nil || now != s.stat {
+		return "", fmt.Errorf("hash program %s: %w", s.path, ErrChanged)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.seen == nil {
 		p.seen = map[string]fingerprint{}
 	}
-	p.seen[path] = fingerprint{before, sum}
+	p.seen[s.path] = fingerprint{s.stat, sum}
 	return sum, nil
 }
 
-func (p *Fingerprints) known(path string, st fileStat) (string, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f, ok := p.seen[path]
-	return f.sum, ok && f.stat == st
+// Sum returns the SHA-256 of the file that is now at path, in hex.
+func (p *Fingerprints) Sum(path string) (string, error) {
+	s, sum, err := p.Sight(path)
+	if err != nil || sum != "" {
+		return sum, err
+	}
+	return p.SumOf(s)
 }
 
 func statOf(path string) (fileStat, error) {

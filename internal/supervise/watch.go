@@ -105,7 +105,7 @@ func (w *Watch) look() (again bool) {
 	}
 	sum, err := w.sums.Sum(w.path)
 	switch {
-	case errors.Is(err, errChanging):
+	case errors.Is(err, ErrChanged):
 		return true
 	case errors.Is(err, fs.ErrNotExist): // between two versions; its arrival is another event
 	case err != nil:

@@ -48,11 +48,14 @@ type child struct {
 	until   time.Time // when the state is over by itself: pause, cooldown, handshake
 	after   next      // in state Ending
 	pid     int
-	version string
+	version string    // "" until it has told
+	before  string    // the version of the last child that told one
 	since   time.Time // ready since
 	open    bool      // it takes calls: it is ready and has been told the client is
 	logging bool      // it offers log messages
 	fault   string    // how the last one ended, for messages
+
+	announced bool // the client has been told that it is an upgrade
 }
 
 func (c *Core) enter(s State) {
@@ -67,7 +70,11 @@ func (c *Core) startChild() {
 		c.breakOff()
 		return
 	}
-	c.child = child{gen: c.child.gen + 1, fault: c.child.fault, version: c.child.version}
+	before := c.child.version
+	if before == "" {
+		before = c.child.before
+	}
+	c.child = child{gen: c.child.gen + 1, fault: c.child.fault, before: before}
 	c.enter(Starting)
 	c.counts.Starts++
 	c.emit(StartChild{Gen: c.child.gen, Env: c.books.env()})
@@ -91,10 +98,11 @@ func (c *Core) childStarted(ev ChildStarted) {
 		return
 	}
 	c.child.pid = ev.PID
-	if ev.Sum != "" && c.program.running != "" && ev.Sum != c.program.running {
-		c.upgraded()
+	c.program.path = ev.Path
+	if c.program.running != "" {
+		c.program.before, c.program.running = c.program.running, ""
 	}
-	c.program.running, c.program.path = ev.Sum, ev.Path
+	c.runs(ev.Sum)
 	c.log(slog.LevelInfo, "child started", slog.Int("gen", ev.Gen), slog.Int("child_pid", ev.PID),
 		slog.String("program", ev.Path), slog.String("sha256", ev.Sum))
 	if c.finishing {
@@ -195,32 +203,38 @@ func (c *Core) upgrade() {
 		c.pause()
 		return
 	}
-	c.upgraded()
+	c.banner = true
 	c.startChild()
+}
+
+// runs notes the sum of the running program, if it is known.
+func (c *Core) runs(sum string) {
+	if sum == "" {
+		return
+	}
+	c.program.running = sum
+	c.changed()
+	if c.program.before != "" && sum != c.program.before {
+		c.upgraded()
+	}
 }
 
 // upgraded notes that the client is to be told of another version, once it is there.
 func (c *Core) upgraded() {
-	if !c.banner.due {
-		c.banner = banner{due: true, from: c.child.version}
-	}
+	c.banner = !c.child.announced
+	c.showBanner()
 }
 
-// banner is the one message that tells of an upgrade.
-type banner struct {
-	due  bool
-	from string // the version before
-}
-
+// showBanner sends the one message that tells of an upgrade.
 func (c *Core) showBanner() {
-	if !c.banner.due {
+	if !c.banner || !c.child.open {
 		return
 	}
+	c.banner, c.child.announced = false, true
 	text := "The notebook server was restarted for an upgrade. Notebooks, kernels and variables are kept."
-	if to := c.child.version; c.banner.from != "" && to != c.banner.from {
-		text = fmt.Sprintf("The notebook server was upgraded from %s to %s. Notebooks, kernels and variables are kept.", c.banner.from, to)
+	if from, to := c.child.before, c.child.version; from != "" && to != from {
+		text = fmt.Sprintf("The notebook server was upgraded from %s to %s. Notebooks, kernels and variables are kept.", from, to)
 	}
-	c.banner = banner{}
 	c.say("notice", text)
 }
 

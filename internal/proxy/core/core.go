@@ -22,7 +22,7 @@ type Core struct {
 	breaker   supervise.Breaker
 	backoff   supervise.Backoff
 	counts    Counts
-	banner    banner
+	banner    bool // an upgrade is to be told
 	streak    int  // exits with code 75 since a call was answered
 	served    bool // some child has been open for calls
 	finishing bool // the client is gone: end the child, then exit
@@ -33,6 +33,7 @@ type Core struct {
 // program is what is known of the child's binary.
 type program struct {
 	running, onDisk string // SHA-256, "" while unknown
+	before          string // what ran before
 	path            string
 }
 
@@ -82,6 +83,10 @@ func (c *Core) Handle(now time.Time, ev Event) []Effect {
 		}
 	case ChildStarted:
 		c.childStarted(ev)
+	case ChildProgram:
+		if ev.Gen == c.child.gen {
+			c.runs(ev.Sum)
+		}
 	case ChildFailed:
 		c.childFailed(ev)
 	case ChildLine:

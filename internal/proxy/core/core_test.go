@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"runt/internal/domain"
+	"runt/internal/supervise"
 )
 
 func TestP01_KnownAnswersNeedNoChildAndNeverChange(t *testing.T) {
@@ -109,6 +110,24 @@ func TestP04_Exit75RestartsAtOnceUncountedWithOneBanner(t *testing.T) {
 	}
 	if banner != 10 || r.c.counts.Crashes != 0 || r.c.breaker.Recent(r.now) != 0 {
 		t.Errorf("%d banners for 10 upgrades, %d crashes", banner, r.c.counts.Crashes)
+	}
+}
+
+func TestP04_OneBannerWhenTheSumComesLate(t *testing.T) {
+	for name, exit := range map[string]supervise.Exit{"exit 75": exit75, "crash": crash} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t).up()
+			r.client(toolCall(1, "x", `{}`))
+			r.child(answerTo(1, ""))
+			r.dies(exit)
+			r.pass(time.Second)
+			r.forget()
+			r.handle(ChildStarted{Gen: 2, PID: 5})
+			r.child(`{"jsonrpc":"2.0","id":"runt-proxy:session-1:initialize","result":{"serverInfo":{"version":"2.0"}}}`)
+			r.handle(ChildProgram{Gen: 2, Sum: "sum-2.0"})
+			r.handle(ChildProgram{Gen: 2, Sum: "sum-2.0"})
+			r.wantClient(`…upgraded from 1.0 to 2.0…`)
+		})
 	}
 }
 

@@ -21,10 +21,16 @@ type (
 	ClientGone struct{}
 	// Stop asks for a quick end (SIGTERM).
 	Stop struct{}
-	// ChildStarted says that a process runs. Sum is the SHA-256 of its program, if known.
+	// ChildStarted says that a process runs. Sum is the SHA-256 of its program, if
+	// known; else ChildProgram may tell it.
 	ChildStarted struct {
 		Gen, PID  int
 		Path, Sum string
+	}
+	// ChildProgram tells the SHA-256 of the program a child was started from.
+	ChildProgram struct {
+		Gen int
+		Sum string
 	}
 	// ChildFailed says that no process could be started.
 	ChildFailed struct {
@@ -53,6 +59,7 @@ func (ClientEOF) event()    {}
 func (ClientGone) event()   {}
 func (Stop) event()         {}
 func (ChildStarted) event() {}
+func (ChildProgram) event() {}
 func (ChildFailed) event()  {}
 func (ChildLine) event()    {}
 func (ChildExited) event()  {}
