@@ -149,11 +149,17 @@ func (d *Daemon) hostsDir() string {
 	if d.opt.HostsDir != "" {
 		return d.opt.HostsDir
 	}
-	dir := filepath.Join(d.opt.StateDir, "hosts")
+	return HostsDir(d.opt.StateDir)
+}
+
+// HostsDir returns where the kernel hosts of a daemon with that state folder
+// live when it is not told otherwise.
+func HostsDir(state string) string {
+	dir := filepath.Join(state, "hosts")
 	if len(dir) <= maxHostsDir {
 		return dir
 	}
-	return filepath.Join(os.TempDir(), "runt-"+domain.DerivedUUID(d.opt.StateDir)[:8])
+	return filepath.Join(os.TempDir(), "runt-"+domain.DerivedUUID(state)[:8])
 }
 
 func (d *Daemon) hostCommand() []string {

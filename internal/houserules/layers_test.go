@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"internal/autostart"},
 	{"internal/toolspec", "internal/supervise", "internal/present", "internal/session"},
 	{"internal/roomactor", "internal/mcpserver", "internal/proxy"},
-	{"internal/daemon"},
+	{"internal/daemon", "internal/doctor"},
 	{"cmd", "scripts", "examples", "bench"},
 }
 
@@ -63,7 +63,7 @@ var walls = []wall{
 // replaced there.
 var guests = map[string][]string{
 	"github.com/tetratelabs/wazero":              {"internal/automerge"},
-	"github.com/modelcontextprotocol/go-sdk":     {"internal/mcpserver", "internal/testenv"},
+	"github.com/modelcontextprotocol/go-sdk":     {"internal/mcpserver", "internal/testenv", "scripts", "bench"},
 	"github.com/spf13/cobra":                     {"cmd"},
 	"github.com/fxamacker/cbor":                  {"internal/wire"},
 	"modernc.org/sqlite":                         {"internal/catalog", "internal/daemon"},
