@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,12 +34,34 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if shared.b != nil {
+		shared.b.end()
+	}
+	os.Exit(code)
+}
+
+// shared is the bed of the tests that leave its daemon running.
+var shared struct {
+	once sync.Once
+	b    *bed
+}
+
+// sharedBed returns the bed that many tests share, with a folder of the test's own for its agents.
+func sharedBed(t testing.TB) *bed {
+	t.Helper()
+	shared.once.Do(func() { shared.b = makeBed(t, os.TempDir()) })
+	if shared.b == nil {
+		t.Fatal("the shared daemon did not start")
+	}
+	b := &bed{t: t, dir: t.TempDir(), opt: shared.b.opt, engine: shared.b.engine, d: shared.b.d, version: shared.b.version}
+	return b
 }
 
 // bed is a real daemon, in this process, with real kernels.
 type bed struct {
 	t      testing.TB
+	root   string // removed at the end
 	dir    string // of the agents
 	opt    daemon.Options
 	engine *automerge.Engine
@@ -48,33 +71,47 @@ type bed struct {
 	version string
 }
 
+// newBed returns a bed of the test's own.
 func newBed(t testing.TB) *bed {
 	t.Helper()
-	dir := testenv.ShortDir(t)
+	b := makeBed(t, testenv.ShortDir(t))
+	t.Cleanup(b.end)
+	return b
+}
+
+func makeBed(t testing.TB, parent string) *bed {
+	t.Helper()
+	dir, err := os.MkdirTemp(parent, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
 	python := pyenv.Python(t)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{t: t, dir: filepath.Join(dir, "work"), version: "test"}
+	b := &bed{t: t, root: dir, dir: filepath.Join(dir, "work"), version: "test"}
 	b.opt = daemon.Options{
 		Socket: filepath.Join(dir, "s"), StateDir: filepath.Join(dir, "st"), SharedDir: filepath.Join(dir, "sh"),
-		CacheDir: filepath.Join(cache, "runt-test", "wasm"), HostCommand: []string{os.Args[0], "kernel-host"}, Log: b.logger(slog.LevelWarn),
+		CacheDir: filepath.Join(cache, "runt-test", "wasm"), HostCommand: []string{os.Args[0], "kernel-host"},
+		Log:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Environ: append(os.Environ(), "PATH="+filepath.Dir(python)+":"+os.Getenv("PATH"), "VIRTUAL_ENV="+filepath.Dir(filepath.Dir(python))),
 	}
 	if err := os.Mkdir(b.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	b.engine = automerge.Open(automerge.Options{CacheDir: b.opt.CacheDir})
-	t.Cleanup(func() {
-		b.endNotebooks()
-		b.stop()
-		if err := b.engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	b.start()
 	return b
+}
+
+// end ends everything and removes the bed's folder.
+func (b *bed) end() {
+	b.endNotebooks()
+	b.stop()
+	if err := errors.Join(b.engine.Close(), os.RemoveAll(b.root)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 }
 
 func (b *bed) logger(level slog.Level) *slog.Logger {
@@ -112,11 +149,11 @@ func (b *bed) endNotebooks() {
 	b.start()
 	rooms, err := client.ListRooms(context.Background(), b.opt.Socket)
 	if err != nil {
-		b.t.Errorf("list rooms: %v", err)
+		fmt.Fprintln(os.Stderr, "list rooms:", err)
 	}
 	for _, r := range rooms {
 		if _, err := client.ShutdownNotebook(context.Background(), b.opt.Socket, domain.NotebookID(r.NotebookID)); err != nil {
-			b.t.Errorf("end notebook: %v", err)
+			fmt.Fprintln(os.Stderr, "end notebook:", err)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 const (
 	confirmLimit = 30 * time.Second // until the daemon has an edit on disk
 	queueLimit   = 30 * time.Second // until the daemon has accepted an execution
+	catchUpLimit = 2 * time.Second  // until the daemon has sent what it had
 	maxRejoins   = 5                // times that one step of a call is tried on a new connection
 )
 
@@ -36,11 +37,23 @@ func (b *book) doc() *notebook.Doc { return b.h().Notebook() }
 func (b *book) runtime() *runtimestate.Doc { return b.h().Runtime() }
 
 // cell returns the cell that the call names by cell_id.
-func (b *book) cell() (notebook.Cell, error) { return b.cellByID(b.k.args.text("cell_id")) }
+func (b *book) cell(ctx context.Context) (notebook.Cell, error) {
+	return b.cellByID(ctx, b.k.args.text("cell_id"))
+}
 
-func (b *book) cellByID(id string) (notebook.Cell, error) {
+// cellByID returns a cell, or an error that names near ones. A cell that another
+// client has just made may be on its way here, so the daemon is asked for what it
+// has before the cell is said not to exist.
+func (b *book) cellByID(ctx context.Context, id string) (notebook.Cell, error) {
 	if c, ok := b.doc().Cell(domain.CellID(id)); ok {
 		return c, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpLimit)
+	defer cancel()
+	if err := b.h().Confirm(ctx); err == nil { // its answer comes after all changes that the daemon had
+		if c, ok := b.doc().Cell(domain.CellID(id)); ok {
+			return c, nil
+		}
 	}
 	return notebook.Cell{}, b.notFound(id)
 }

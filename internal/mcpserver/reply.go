@@ -96,7 +96,7 @@ func errorHint(err error) string {
 // sentence makes the first letter of s a capital and lets it end with a stop.
 func sentence(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
-	if word, _, _ := strings.Cut(s, " "); unicode.IsLower(r) && !strings.ContainsAny(word, "_./") {
+	if word, _, _ := strings.Cut(s, " "); unicode.IsLower(r) && !strings.ContainsAny(word, "_./[(=") {
 		s = string(unicode.ToUpper(r)) + s[n:]
 	}
 	if s != "" && !strings.ContainsAny(s[len(s)-1:], ".!?:") {

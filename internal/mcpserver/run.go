@@ -188,6 +188,10 @@ func (b *book) unfinished(e *client.Execution, started time.Time, why string) vi
 		v = viewOfState(state)
 	}
 	v.waited = time.Since(started)
+	asks := b.waitsForInput(e)
+	if asks { // the document may not say yet that it has begun
+		v.status = runtimestate.Executing
+	}
 	if v.status == runtimestate.Queued {
 		executing, queued := b.runtime().Queue()
 		v.ahead = max(0, slices.Index(queued, v.execution))
@@ -200,7 +204,7 @@ func (b *book) unfinished(e *client.Execution, started time.Time, why string) vi
 		v.reason = "It goes on, although " + why + "."
 	case v.status == runtimestate.Queued && k.Lifecycle != runtimestate.Running:
 		v.reason = "The kernel: " + b.kernelText() + "."
-	case b.waitsForInput(e):
+	case asks:
 		v.reason = "It waits for input: " + b.inputPrompt()
 		v.hint = "Call send_input with the answer."
 	}

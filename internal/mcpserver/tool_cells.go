@@ -12,7 +12,7 @@ import (
 
 // deleteCell deletes a cell.
 func deleteCell(ctx context.Context, _ *call, b *book) (*reply, error) {
-	cell, err := b.cell()
+	cell, err := b.cell(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -31,14 +31,14 @@ func deleteCell(ctx context.Context, _ *call, b *book) (*reply, error) {
 
 // moveCell puts a cell elsewhere.
 func moveCell(ctx context.Context, k *call, b *book) (*reply, error) {
-	cell, err := b.cell()
+	cell, err := b.cell(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if after := k.args.text("after_cell_id"); after == string(cell.ID) {
 		return nil, invalidf("A cell cannot be put after itself.").WithHint("Name another cell, or null for the first place.")
 	} else if after != "" {
-		if _, err := b.cellByID(after); err != nil {
+		if _, err := b.cellByID(ctx, after); err != nil {
 			return nil, err
 		}
 	}
@@ -67,7 +67,7 @@ func (b *book) around(at int) string {
 
 // setCellMetadata changes the tags of a cell and what of it is hidden.
 func setCellMetadata(ctx context.Context, k *call, b *book) (*reply, error) {
-	cell, err := b.cell()
+	cell, err := b.cell(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func clearOutputs(ctx context.Context, k *call, b *book) (*reply, error) {
 	var ids []domain.CellID
 	if k.args.has("cell_ids") {
 		for _, id := range k.args.list("cell_ids") {
-			c, err := b.cellByID(id)
+			c, err := b.cellByID(ctx, id)
 			if err != nil {
 				return nil, err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +19,10 @@ import (
 // environment for the first time may take longer, and is then reported as going on.
 const restartLimit = 60 * time.Second
 
-// interruptKernel stops the running cell.
+// interruptKernel stops the running cell, and says what became of it and of those queued behind it.
 func interruptKernel(ctx context.Context, _ *call, b *book) (*reply, error) {
 	b.ref.Yield()
+	executing, queued := b.runtime().Queue()
 	resp, err := b.request(ctx, wire.Request{Action: wire.ActionInterruptExecution})
 	if err != nil {
 		return nil, err
@@ -36,19 +38,39 @@ func interruptKernel(ctx context.Context, _ *call, b *book) (*reply, error) {
 	if err := resp.Decode(&sent); err != nil {
 		return nil, err
 	}
-	text := "Interrupted execution " + sent.ExecutionID + "."
+	id := orElse(sent.ExecutionID, executing)
+	text := "Interrupted execution " + id + "."
 	switch {
-	case sent.ExecutionID == "" && b.h().Extended():
+	case id == "":
 		text = "Nothing was running, so there was nothing to interrupt."
-	case sent.ExecutionID == "":
-		text = "The kernel was interrupted."
 	case sent.StillBusy:
-		text = "Execution " + sent.ExecutionID + " was interrupted but has not stopped.\nCall restart_kernel if it must; variables are lost then."
+		text = "Execution " + id + " was interrupted but has not stopped.\nCall restart_kernel if it must; variables are lost then."
 	}
-	if n := len(sent.Cancelled); n > 0 {
-		text += fmt.Sprintf(" %d executions behind it were cancelled: %s.", n, strings.Join(sent.Cancelled, ", "))
+	if cancelled := b.cancelledOf(ctx, queued, sent.Cancelled); len(cancelled) > 0 {
+		text += fmt.Sprintf(" %d executions behind it were cancelled: %s.", len(cancelled), strings.Join(cancelled, ", "))
 	}
 	return &reply{text: text}, nil
+}
+
+// cancelledOf returns which of the executions that were queued before an
+// interrupt were cancelled: those that the daemon named, and those that the document shows.
+func (b *book) cancelledOf(ctx context.Context, queued, told []string) []string {
+	const limit = time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cancelled := slices.Clone(told)
+	err := b.h().WaitFor(ctx, func() bool {
+		return !slices.ContainsFunc(queued, func(id string) bool { return b.runtime().Status(id) == runtimestate.Queued })
+	})
+	if err != nil {
+		b.k.c.srv.o.Logger.Debug("some executions stay queued", "err", err)
+	}
+	for _, id := range queued {
+		if b.runtime().Status(id) == runtimestate.Cancelled && !slices.Contains(cancelled, id) {
+			cancelled = append(cancelled, id)
+		}
+	}
+	return cancelled
 }
 
 // restartKernel ends the kernel, whatever state it is in, and starts a new one.
@@ -63,7 +85,7 @@ func restartKernel(ctx context.Context, k *call, b *book) (*reply, error) {
 		return nil, domain.Errorf(domain.CodeKernelUnavailable, "The kernel was not restarted (%s).", resp.Result).WithHint("Call list_kernels to see what there is.")
 	}
 	if k.args.flag("run_all") {
-		cells, err := b.codeCells("", "")
+		cells, err := b.codeCells(ctx, "", "")
 		if err != nil || len(cells) == 0 {
 			return textf("The kernel was restarted; there are no code cells to run."), err
 		}

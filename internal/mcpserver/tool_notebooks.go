@@ -170,6 +170,8 @@ func createNotebook(ctx context.Context, k *call) (*reply, error) {
 		return nil, invalidf("An ephemeral notebook has no file.").WithHint("Leave out path, or ephemeral.")
 	case k.args.has("working_dir") && !isDir(spec.WorkingDir):
 		return nil, invalidf("There is no folder %s.", spec.WorkingDir).WithHint("Make it first, or leave out working_dir.")
+	case path != "" && isDir(k.c.srv.absolute(path)):
+		return nil, invalidf("%s is a folder.", k.c.srv.absolute(path)).WithHint("Name a file in it.")
 	case path != "":
 		spec.Path = k.c.srv.notebookPath(path)
 		if err := k.c.mayCreate(ctx, spec); err != nil {

@@ -47,7 +47,7 @@ func getAllCells(ctx context.Context, k *call, b *book) (*reply, error) {
 
 // getCell shows one cell.
 func getCell(ctx context.Context, k *call, b *book) (*reply, error) {
-	c, err := b.cell()
+	c, err := b.cell(ctx)
 	if err != nil {
 		return nil, err
 	}

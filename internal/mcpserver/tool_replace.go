@@ -37,7 +37,7 @@ func replaceRegex(ctx context.Context, k *call, b *book) (*reply, error) {
 // place is found in the text as it is when the edit is made, and only that piece is
 // touched, so that what others type elsewhere in the cell stays.
 func (b *book) replace(ctx context.Context, find func(source string) (span, string, error)) (*reply, error) {
-	cell, err := b.cell()
+	cell, err := b.cell(ctx)
 	if err != nil {
 		return nil, err
 	}

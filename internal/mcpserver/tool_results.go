@@ -9,7 +9,9 @@ import (
 	"runt/internal/client"
 	"runt/internal/domain"
 	"runt/internal/present"
+	"runt/internal/runtimestate"
 	"runt/internal/session"
+	"runt/internal/wire"
 )
 
 // getResults shows an execution that somebody has started, and waits for its
@@ -35,24 +37,43 @@ func getResults(ctx context.Context, k *call) (*reply, error) {
 		}
 		ref.Yield()
 		b := &book{k: k, ref: ref, s: s}
-		state, ok := b.runtime().Execution(id)
-		if !ok {
-			known = append(known, b.runtime().ExecutionIDs()...)
-			continue
+		if state, ok := b.runtime().Execution(id); ok {
+			return b.results(ctx, domain.CellID(state.CellID), domain.ExecutionID(id), o)
 		}
-		cell, wait := domain.CellID(state.CellID), waitFor{timeout: seconds(k.args.number("wait_secs"))}
-		again := func(context.Context) (*client.Execution, error) { return b.h().Follow(cell, domain.ExecutionID(id)) }
-		e, err := again(ctx)
-		if err != nil {
-			return nil, named(err, domain.ExecutionID(id))
-		}
-		v, err := b.await(ctx, e, again, wait)
-		if err != nil {
-			return nil, err
-		}
-		return k.c.show(ctx, v, o), nil
+		known = append(known, b.runtime().ExecutionIDs()...)
 	}
 	return k.record(ctx, id, known, o)
+}
+
+// results shows an execution of a notebook that is joined, after waiting as the call says.
+func (b *book) results(ctx context.Context, cell domain.CellID, id domain.ExecutionID, o present.Options) (*reply, error) {
+	again := func(context.Context) (*client.Execution, error) { return b.h().Follow(cell, id) }
+	e, err := again(ctx)
+	if err != nil {
+		return nil, named(err, id)
+	}
+	v, err := b.await(ctx, e, again, waitFor{timeout: seconds(b.k.args.number("wait_secs"))})
+	if err != nil {
+		return nil, err
+	}
+	return b.k.c.show(ctx, v, o), nil
+}
+
+// resultsElsewhere shows an execution that is going on in a notebook of which
+// the client has not seen it, by joining that.
+func (k *call) resultsElsewhere(ctx context.Context, rec wire.ExecutionRecord, o present.Options) (*reply, error) {
+	ref, err := k.c.sessions.Resolve(rec.ContextID)
+	if err != nil {
+		return nil, err
+	}
+	defer ref.Release()
+	s, err := ref.Await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ref.Yield()
+	b := &book{k: k, ref: ref, s: s}
+	return b.results(ctx, domain.CellID(rec.CellID), domain.ExecutionID(rec.ExecutionID), o)
 }
 
 // candidates are the notebooks in which the execution may be: the named one, or
@@ -85,6 +106,9 @@ func (k *call) record(ctx context.Context, id string, known []string, o present.
 		if err = k.c.dialer.Wake(ctx); err == nil {
 			rec, err = client.ExecutionResult(ctx, k.c.srv.o.Socket, domain.ExecutionID(id))
 		}
+	}
+	if err == nil && !runtimestate.Terminal(rec.Status) && domain.IsUUID(rec.ContextID) {
+		return k.resultsElsewhere(ctx, rec, o)
 	}
 	if err == nil {
 		return k.c.show(ctx, viewOfRecord(rec), o), nil

@@ -17,7 +17,7 @@ import (
 
 // executeCell runs one cell.
 func executeCell(ctx context.Context, k *call, b *book) (*reply, error) {
-	cell, err := b.cell()
+	cell, err := b.cell(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (b *book) codeAsker(code string, id domain.ExecutionID) ask {
 
 // runAllCells runs code cells in order.
 func runAllCells(ctx context.Context, k *call, b *book) (*reply, error) {
-	cells, err := b.codeCells(k.args.text("from_cell_id"), k.args.text("to_cell_id"))
+	cells, err := b.codeCells(ctx, k.args.text("from_cell_id"), k.args.text("to_cell_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +68,12 @@ func runAllCells(ctx context.Context, k *call, b *book) (*reply, error) {
 }
 
 // codeCells returns the code cells between two cells, both included.
-func (b *book) codeCells(from, to string) ([]domain.CellID, error) {
+func (b *book) codeCells(ctx context.Context, from, to string) ([]domain.CellID, error) {
 	for _, id := range []string{from, to} {
 		if id == "" {
 			continue
 		}
-		if _, err := b.cellByID(id); err != nil {
+		if _, err := b.cellByID(ctx, id); err != nil {
 			return nil, err
 		}
 	}

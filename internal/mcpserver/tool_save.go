@@ -13,10 +13,10 @@ import (
 func saveNotebook(ctx context.Context, k *call, b *book) (*reply, error) {
 	path := ""
 	if given := k.args.text("path"); given != "" {
-		path = k.c.srv.notebookPath(given)
-		if isDir(path) {
-			return nil, invalidf("%s is a folder.", path).WithHint("Name a file in it.")
+		if dir := k.c.srv.absolute(given); isDir(dir) {
+			return nil, invalidf("%s is a folder.", dir).WithHint("Name a file in it.")
 		}
+		path = k.c.srv.notebookPath(given)
 	} else if b.h().Path() == "" {
 		return nil, invalidf("The notebook is untitled, so there is no path to save it to.").WithHint("Call save_notebook with path=\"name.ipynb\".")
 	}

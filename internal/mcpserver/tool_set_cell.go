@@ -13,7 +13,7 @@ import (
 
 // setCell replaces the source of a cell, or its type.
 func setCell(ctx context.Context, k *call, b *book) (*reply, error) {
-	cell, err := b.cell()
+	cell, err := b.cell(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (b *book) editAndRun(ctx context.Context, id domain.CellID, fn func(tx *not
 		return nil, err
 	}
 	b.h().SetFocus(id)
-	after, err := b.cellByID(string(id))
+	after, err := b.cellByID(ctx, string(id))
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func TestEveryListedToolIsImplemented(t *testing.T) {
 }
 
 func TestAgentSession(t *testing.T) {
-	b := newBed(t)
+	b := sharedBed(t)
 	a := b.agent("tester", nil)
 	text := a.call("create_notebook", nil)
 	wantWords(t, text, "Created notebook", "untitled", "1 cell", "kernel:")

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"runt/internal/domain"
 )
 
 // Limits of the stdio transport.
@@ -49,6 +52,7 @@ func (t *stdio) Connect(context.Context) (mcp.Connection, error) {
 	c := &lineConn{
 		t: t, incoming: make(chan jsonrpc.Message), closed: make(chan struct{}), idle: make(chan struct{}, 1),
 		open: map[string]*request{}, byClientID: map[string]*request{},
+		session: domain.RandomIDs{Rand: rand.Reader}.UUID(),
 	}
 	t.mu.Lock()
 	t.conn = c
@@ -99,7 +103,7 @@ type lineConn struct {
 	writing sync.Mutex // held while a line is written
 
 	mu         sync.Mutex // guards the fields that follow
-	session    string     // first part of call ids
+	session    string     // first part of call ids: random, or what initialize brought
 	last       uint64     // number of the latest request
 	open       map[string]*request
 	byClientID map[string]*request

@@ -178,6 +178,14 @@ func TestS27_CallIDsAreTheSameWhenACallIsSentAgain(t *testing.T) {
 	if other := get(`"5"`); other == first {
 		t.Error("two ids give one call id")
 	}
+	anonymous := strings.Replace(session, `"runt/session":"s1"`, "", 1)
+	seen := make(chan map[string]any, 2)
+	for range 2 {
+		runLines(t, fmt.Sprintf(anonymous, "5"), seen)
+	}
+	if a, b := (<-seen)[metaCallID], (<-seen)[metaCallID]; a == b {
+		t.Error("two sessions give one call id")
+	}
 }
 
 func TestP09_StuckCallsAreHurriedAtTheEnd(t *testing.T) {
