@@ -31,9 +31,9 @@ func randomScalar(r *rand.Rand) any {
 	case 1:
 		return r.IntN(2) == 0
 	case 2:
-		return r.Int64() - r.Int64()
+		return r.Int64N(1<<53) - r.Int64N(1<<53)
 	case 3:
-		return Uint(r.Uint64())
+		return Uint(r.Uint64N(1 << 53))
 	case 4:
 		return r.NormFloat64()
 	case 5:
