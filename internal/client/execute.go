@@ -29,8 +29,11 @@ const (
 	// kernelGrace is how long an execution may stay unfinished in the document
 	// after its kernel has ended.
 	kernelGrace = 2 * time.Second
-	// unaskedLimit is how many direct answers are kept for a Follow that comes later.
-	unaskedLimit = 64
+	// unaskedLimit is how many direct answers are kept for a Follow that comes
+	// later, as when a run of all cells is followed one by one.
+	unaskedLimit = 1024
+	// unaskedBytes is how large their outputs may be together.
+	unaskedBytes = 8 << 20
 )
 
 // Execution is a run that somebody waits for.
@@ -211,10 +214,7 @@ func (h *Handle) told(body []byte) error {
 		h.unfollowLocked(e)
 	}
 	if len(waiting) == 0 {
-		if len(h.unasked) == unaskedLimit {
-			h.unasked = slices.Delete(h.unasked, 0, 1)
-		}
-		h.unasked = append(h.unasked, done)
+		h.keepLocked(done)
 	}
 	h.mu.Unlock()
 	for _, e := range waiting {
@@ -222,6 +222,22 @@ func (h *Handle) told(body []byte) error {
 	}
 	h.changed.notify()
 	return nil
+}
+
+// keepLocked keeps an answer that nobody has asked for yet, and forgets older
+// ones when they become too many.
+func (h *Handle) keepLocked(done wire.ExecutionDone) {
+	h.unasked = append(h.unasked, done)
+	size := 0
+	for i := len(h.unasked) - 1; i >= 0; i-- {
+		for _, o := range h.unasked[i].Outputs {
+			size += len(o)
+		}
+		if len(h.unasked)-i > unaskedLimit || size > unaskedBytes {
+			h.unasked = slices.Delete(h.unasked, 0, i+1)
+			return
+		}
+	}
 }
 
 // checkRuns looks for executions that the document shows as over, and lets
@@ -255,7 +271,7 @@ func (h *Handle) check(e *Execution) {
 	if e.deadline.IsZero() {
 		e.deadline = now.Add(max(pause, settleLimit))
 	}
-	if t := h.timers[e]; e.seen == look && t == nil || now.After(e.deadline) {
+	if t := h.timers[e]; pause == 0 || e.seen == look && t == nil || now.After(e.deadline) {
 		h.unfollowLocked(e)
 		h.mu.Unlock()
 		e.finish(result, nil)
@@ -286,6 +302,9 @@ func (h *Handle) pause(e *Execution, shown runtimestate.Execution, ok bool) (tim
 	case ok && runtimestate.Terminal(shown.Status):
 		if e.direct {
 			return directGrace, true
+		}
+		if h.Extended() { // runt writes the last output before the status
+			return 0, true
 		}
 		for _, o := range shown.Outputs {
 			if o.Manifest["output_type"] == "stream" {

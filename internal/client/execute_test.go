@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,29 +216,46 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestToldBeforeAsked has the direct answer of a run-all come before anybody follows it.
+// TestToldBeforeAsked has the direct answers of a run of all cells come before anybody follows it.
 func TestToldBeforeAsked(t *testing.T) {
 	d := newFake(t)
 	room := d.Room("n")
 	h := d.join(t, "a", "n")
 	room.Do(func() {
-		for i := range unaskedLimit + 2 {
+		for i := range 100 {
 			room.peers[0].Tell(runtimestate.Execution{ID: fmt.Sprint("e", i), Status: runtimestate.Done})
 		}
 	})
-	last := domain.ExecutionID(fmt.Sprint("e", unaskedLimit+1))
-	await(t, h, func() bool {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		n := len(h.unasked)
-		return n == unaskedLimit && h.unasked[n-1].ExecutionID == string(last)
-	})
-	e, err := h.Follow("first", last)
-	if err != nil {
+	if err := h.Confirm(t.Context()); err != nil { // by now all have come
 		t.Fatal(err)
 	}
-	if err := e.Wait(t.Context()); err != nil || e.Result().Status != runtimestate.Done {
-		t.Errorf("%+v, %v", e.Result(), err)
+	for i := range 100 {
+		e, err := h.Follow("first", domain.ExecutionID(fmt.Sprint("e", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-e.Done():
+		default:
+			t.Fatalf("e%d is not known to be over", i)
+		}
+	}
+}
+
+func TestAnswersThatNobodyAsksForAreForgotten(t *testing.T) {
+	h := newHandle(Options{}.withDefaults(), nil)
+	for i := range 2 * unaskedLimit {
+		h.keepLocked(wire.ExecutionDone{ExecutionID: fmt.Sprint(i)})
+	}
+	if n := len(h.unasked); n != unaskedLimit || h.unasked[n-1].ExecutionID != fmt.Sprint(2*unaskedLimit-1) {
+		t.Errorf("%d are kept, the last is %s", n, h.unasked[n-1].ExecutionID)
+	}
+	large := json.RawMessage(strings.Repeat("x", unaskedBytes/2))
+	for i := range 3 {
+		h.keepLocked(wire.ExecutionDone{ExecutionID: fmt.Sprint("large", i), Outputs: []json.RawMessage{large}})
+	}
+	if len(h.unasked) != 2 || h.unasked[0].ExecutionID != "large1" {
+		t.Errorf("%d large ones are kept", len(h.unasked))
 	}
 }
 

@@ -144,10 +144,13 @@ func (h *Handle) Edit(ctx context.Context, fn func(*notebook.Tx) error, opts ...
 	}
 	trace.Mark("client.edit", string(h.id))
 	update, err := h.nb.Edit(fn, opts...)
-	if errors.Is(err, automerge.ErrClosed) && h.Err() != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, automerge.ErrClosed) && h.Err() != nil:
 		return nil, h.Err()
-	}
-	if err != nil {
+	case errors.Is(err, automerge.ErrTrap): // the engine has forgotten what the daemon knows
+		return nil, errors.Join(err, h.nbSync.push())
+	default:
 		return nil, err
 	}
 	if update.Changes == nil {
