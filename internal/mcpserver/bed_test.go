@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 var shared struct {
 	once sync.Once
 	b    *bed
+	warm string // id of a notebook with a kernel that runs; see agent.warm
 }
 
 // sharedBed returns the bed that many tests share, with a folder of the test's own for its agents.

@@ -11,10 +11,15 @@ import (
 	"runt/internal/testenv"
 )
 
-// warm makes a notebook whose kernel runs.
+// warm connects to the notebook whose kernel all tests of the shared bed use,
+// because starting a kernel takes longer than most tests. time is imported there.
 func (a *agent) warm() {
 	a.t.Helper()
-	a.call("create_notebook", nil)
+	if shared.warm != "" {
+		a.call("connect_notebook", map[string]any{"notebook_id": shared.warm})
+		return
+	}
+	shared.warm = firstID(a.t, a.call("create_notebook", nil))
 	a.call("create_cell", map[string]any{"source": "import time", "and_run": true, "timeout_secs": 60})
 }
 
@@ -42,7 +47,7 @@ func TestTimeouts(t *testing.T) {
 	b := sharedBed(t)
 	a := b.agent("waiter", nil)
 	a.warm()
-	slow := firstID(t, a.call("create_cell", map[string]any{"source": "print('begun', flush=True)\ntime.sleep(1.5)\nprint('over')"}))
+	slow := firstID(t, a.call("create_cell", map[string]any{"source": "print('begun T', flush=True)\ntime.sleep(1.5)\nprint('over')"}))
 	text := a.call("execute_cell", map[string]any{"cell_id": slow, "timeout_secs": 0})
 	if status := strings.Fields(text)[2]; status != "queued" && status != "running" {
 		t.Errorf("timeout 0: %s", text)
@@ -60,7 +65,7 @@ func TestTimeouts(t *testing.T) {
 	}
 	// And interrupted by another call.
 	running := a.beginCall("execute_cell", map[string]any{"cell_id": slow})
-	b.awaitOutput(a, "begun")
+	b.awaitOutput(a, "begun T")
 	wantWords(t, a.call("interrupt_kernel", nil), "Interrupted execution")
 	wantWords(t, answerOf(a.await("run", running)).text, "KeyboardInterrupt")
 	wantWords(t, a.call("execute_code", map[string]any{"code": "1+1"}), "2")
@@ -79,8 +84,8 @@ func TestS23_ALongRunHoldsUpNobody(t *testing.T) {
 	b := sharedBed(t)
 	a := b.agent("busy", nil)
 	a.warm()
-	running := a.beginCall("create_cell", map[string]any{"source": "print('begun', flush=True)\ntime.sleep(2)", "and_run": true})
-	b.awaitOutput(a, "begun")
+	running := a.beginCall("create_cell", map[string]any{"source": "print('begun S', flush=True)\ntime.sleep(2)", "and_run": true})
+	b.awaitOutput(a, "begun S")
 	start := time.Now()
 	a.call("get_all_cells", nil)
 	a.call("create_cell", map[string]any{"source": "meanwhile"})
@@ -100,9 +105,9 @@ func TestProgressAndCancellation(t *testing.T) {
 	b := sharedBed(t)
 	a := b.agent("impatient", nil)
 	a.warm()
-	cell := firstID(t, a.call("create_cell", map[string]any{"source": "print('begun', flush=True)\ntime.sleep(1)\nprint('over')"}))
+	cell := firstID(t, a.call("create_cell", map[string]any{"source": "print('begun P', flush=True)\ntime.sleep(1)\nprint('over')"}))
 	id, ch := a.begin("tools/call", map[string]any{"_meta": map[string]any{"progressToken": "p"}, "name": "execute_cell", "arguments": map[string]any{"cell_id": cell}})
-	b.awaitOutput(a, "begun")
+	b.awaitOutput(a, "begun P")
 	a.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
 	ans := answerOf(a.await("cancelled call", ch))
 	wantWords(t, ans.text, "running", "begun", "cancelled")
