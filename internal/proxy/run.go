@@ -82,8 +82,9 @@ type runner struct {
 	core     *core.Core
 	proc     *process
 	timer    *time.Timer
+	counts   core.Counts // with revision and told: of the status last written
 	revision int
-	told     time.Time // when the status was last written
+	told     time.Time
 	done     bool
 	code     int
 }
@@ -135,11 +136,19 @@ func (r *runner) handle(ev core.Event) {
 	for _, e := range r.core.Handle(now, ev) {
 		r.perform(e)
 	}
-	r.report(now)
-	if due := r.core.Deadline(); !due.IsZero() {
-		r.timer.Reset(due.Sub(now))
-	} else {
+	r.alarm(now, r.report(now))
+}
+
+// alarm sets the timer to what is due first: the core's deadline, or a report.
+func (r *runner) alarm(now, report time.Time) {
+	due := r.core.Deadline()
+	if due.IsZero() || !report.IsZero() && report.Before(due) {
+		due = report
+	}
+	if due.IsZero() {
 		r.timer.Stop()
+	} else {
+		r.timer.Reset(due.Sub(now))
 	}
 }
 
@@ -162,13 +171,18 @@ func (r *runner) perform(e core.Effect) {
 	}
 }
 
-// report keeps the status file: at once when something worth it changed, else once a second.
-func (r *runner) report(now time.Time) {
-	if r.o.Status == nil || r.core.Revision() == r.revision && now.Sub(r.told) < time.Second {
-		return
+// report keeps the status file: at once when something worth it changed, else
+// once a second. It returns when it is due again, the zero time if nothing is new.
+func (r *runner) report(now time.Time) time.Time {
+	if r.o.Status == nil || r.core.Counts() == r.counts && r.core.Revision() == r.revision {
+		return time.Time{}
 	}
-	r.revision, r.told = r.core.Revision(), now
+	if next := r.told.Add(time.Second); r.core.Revision() == r.revision && now.Before(next) {
+		return next
+	}
+	r.counts, r.revision, r.told = r.core.Counts(), r.core.Revision(), now
 	r.o.Status.Put(r.core.Status(now))
+	return time.Time{}
 }
 
 func (r *runner) readClient() {

@@ -253,11 +253,12 @@ func (c *Core) programFound(sum string) {
 	first := c.program.onDisk == ""
 	c.program.onDisk = sum
 	c.changed()
-	if first && sum == c.program.running {
+	waits := c.child.state == Broken || c.child.state == Pausing
+	if first && (sum == c.program.running || !waits) {
 		return
 	}
 	c.log(slog.LevelInfo, "program changed on disk", slog.String("sha256", sum))
-	if c.child.state == Broken || c.child.state == Pausing {
+	if waits {
 		c.breaker.Success()
 		c.backoff.Reset()
 		c.startChild()

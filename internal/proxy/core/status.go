@@ -49,6 +49,9 @@ type Breaker struct {
 	Until   time.Time `json:"until,omitzero"`
 }
 
+// Counts returns what has happened so far.
+func (c *Core) Counts() Counts { return c.counts }
+
 // Revision changes whenever the parts of Status that are worth writing down
 // change: all but the counts.
 func (c *Core) Revision() int { return c.revision }
