@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,9 +55,20 @@ type Host struct {
 	over    error // why no order is taken any more; nil while they are
 }
 
+// order is a command that is to be written.
 type order struct {
-	cmd link.Command
-	id  string // of the execution, for OpExecute
+	packet []byte
+	id     string // of the execution, for OpExecute
+	reply  uint64 // number of the reply it wants
+}
+
+func newOrder(cmd link.Command) (order, error) {
+	packet, err := link.EncodeCommand(cmd)
+	o := order{packet: packet, reply: cmd.ID}
+	if cmd.Op == link.OpExecute {
+		o.id = cmd.Execute.ID
+	}
+	return o, err
 }
 
 func newHost(dir string, from uint64, log *slog.Logger) *Host {
@@ -106,6 +118,9 @@ func (h *Host) dial(ctx context.Context) (*hostConn, error) {
 	h.conn, h.welcome = conn, *w
 	h.orders, h.open, h.acked = append(h.open, h.orders...), nil, 0
 	h.mu.Unlock()
+	if h.ctx.Err() != nil { // Close may have come before there was a connection to close
+		return nil, errors.Join(ErrClosed, conn.Close())
+	}
 	h.poke()
 	return c, nil
 }
@@ -114,8 +129,11 @@ func (h *Host) greet(c *hostConn) (*Welcome, error) {
 	h.mu.Lock()
 	seq := h.seq
 	h.mu.Unlock()
-	hello := link.Command{Op: link.OpHello, Seq: seq, MinVersion: link.MinVersion, Version: link.Version}
-	if err := writeCommands(c, []order{{cmd: hello}}); err != nil {
+	hello, err := newOrder(link.Command{Op: link.OpHello, Seq: seq, MinVersion: link.MinVersion, Version: link.Version})
+	if err == nil {
+		err = writeOrders(c, []order{hello})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("greet kernel host: %w", err)
 	}
 	t, b, err := link.ReadFrame(c.r)
@@ -164,6 +182,7 @@ func (h *Host) read(c *hostConn) {
 		if h.ctx.Err() != nil {
 			return
 		}
+		h.forgetRequests()
 		if c = h.redial(err); c == nil {
 			return
 		}
@@ -269,7 +288,7 @@ func (h *Host) take(e Event) bool {
 	if e.Kind == EventAccepted {
 		for i, o := range h.open {
 			if o.id == e.ExecutionID {
-				h.open = append(h.open[:i:i], h.open[i+1:]...)
+				h.open = slices.Delete(h.open, i, i+1)
 				break
 			}
 		}
@@ -286,6 +305,18 @@ func (h *Host) replied(r link.Reply) {
 	h.mu.Unlock()
 	if ch != nil {
 		ch <- r // has room for its one reply
+	}
+}
+
+// forgetRequests answers everybody who waits for a reply: with the connection it is lost.
+func (h *Host) forgetRequests() {
+	h.mu.Lock()
+	lost := h.replies
+	h.replies = map[uint64]chan link.Reply{}
+	h.orders = slices.DeleteFunc(h.orders, func(o order) bool { return o.reply != 0 })
+	h.mu.Unlock()
+	for _, ch := range lost {
+		ch <- link.Reply{Error: "the connection to the kernel host was lost, ask again"} // has room
 	}
 }
 
@@ -320,7 +351,7 @@ func (h *Host) write() {
 			continue
 		}
 		if err := conn.SetWriteDeadline(time.Now().Add(writeLimit)); err == nil {
-			if err = writeCommands(conn, orders); err != nil {
+			if err = writeOrders(conn, orders); err != nil {
 				_ = conn.Close() // the reader notices and connects again
 			}
 		}
@@ -343,19 +374,17 @@ func (h *Host) outgoing() (net.Conn, []order) {
 	}
 	if h.ack > h.acked {
 		h.acked = h.ack
-		out = append(out, order{cmd: link.Command{Op: link.OpAck, Seq: h.ack}})
+		if ack, err := newOrder(link.Command{Op: link.OpAck, Seq: h.ack}); err == nil {
+			out = append(out, ack)
+		}
 	}
 	return h.conn, out
 }
 
-func writeCommands(conn net.Conn, orders []order) error {
+func writeOrders(conn net.Conn, orders []order) error {
 	var out net.Buffers
 	for _, o := range orders {
-		b, err := link.EncodeCommand(o.cmd)
-		if err != nil {
-			return err
-		}
-		out = append(out, link.AppendFrameHead(nil, link.FrameCommand, len(b)), b)
+		out = append(out, link.AppendFrameHead(nil, link.FrameCommand, len(o.packet)), o.packet)
 	}
 	_, err := out.WriteTo(conn)
 	return err
@@ -363,12 +392,12 @@ func writeCommands(conn net.Conn, orders []order) error {
 
 // order queues a command.
 func (h *Host) order(cmd link.Command) error {
-	o := order{cmd: cmd}
-	if cmd.Op == link.OpExecute {
-		o.id = cmd.Execute.ID
+	o, err := newOrder(cmd)
+	if err != nil {
+		return domain.Errorf(domain.CodeInvalidArgument, "cannot ask the kernel for that: %w.", err)
 	}
 	h.mu.Lock()
-	err := h.over
+	err = h.over
 	if err == nil {
 		h.orders = append(h.orders, o)
 	}

@@ -65,8 +65,12 @@ func (h *Host) Comm(m Message) error {
 }
 
 // Request sends a request on channel shell or control and returns the reply. The
+// content is encoded as JSON, nil as an empty object. The
 // kernel answers on shell only when it is not running anything.
 func (h *Host) Request(ctx context.Context, channel, msgType string, content any) (Message, error) {
+	if content == nil {
+		content = struct{}{}
+	}
 	raw, err := json.Marshal(content)
 	if err != nil {
 		return Message{}, fmt.Errorf("encode %s: %w", msgType, err)

@@ -134,9 +134,14 @@ func TestK11_LateThreadOutputBelongsToItsCell(t *testing.T) {
 	})
 }
 
-func TestK05_InterruptEndsSleepAndLoop(t *testing.T) {
+func TestK05_InterruptEndsSleepLoopAndAwait(t *testing.T) {
 	c := shared(t)
-	for _, code := range []string{"import time; time.sleep(60)", "while True: pass"} {
+	for code, ename := range map[string]string{
+		"import time; time.sleep(60)": "KeyboardInterrupt",
+		"while True: pass":            "KeyboardInterrupt",
+		// ipykernel alone ends this only when the sleep is over
+		"import asyncio; await asyncio.sleep(60)": "CancelledError",
+	} {
 		id := c.begin(t, code)
 		c.awaitMessage(t, id, "execute_input")
 		t0 := time.Now()
@@ -144,7 +149,7 @@ func TestK05_InterruptEndsSleepAndLoop(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := c.outcome(t, id)
-		if took := time.Since(t0); o.done.Status != StatusError || o.ename != "KeyboardInterrupt" || took > 2*time.Second {
+		if took := time.Since(t0); o.done.Status != StatusError || o.ename != ename || took > 2*time.Second {
 			t.Errorf("%s: %+v after %s", code, o, took)
 		}
 		c.awaitKind(t, EventInterrupt, id)

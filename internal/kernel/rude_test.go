@@ -1,13 +1,19 @@
 package kernel
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"runt/internal/domain"
 	"runt/internal/kernel/link"
 	"runt/internal/kernel/proc"
 )
@@ -20,8 +26,16 @@ func greetOnly(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	hello := link.Command{Op: link.OpHello, MinVersion: link.MinVersion, Version: link.Version}
-	if err := writeCommands(conn, []order{{cmd: hello}}); err != nil {
+	greet(t, conn, link.MinVersion)
+}
+
+func greet(t *testing.T, conn net.Conn, version int) {
+	t.Helper()
+	hello, err := newOrder(link.Command{Op: link.OpHello, MinVersion: version, Version: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeOrders(conn, []order{hello}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -91,10 +105,7 @@ func TestStrangersAtTheSocketAreSentAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = newer.Close() }()
-	hello := link.Command{Op: link.OpHello, MinVersion: link.Version + 1, Version: link.Version + 1}
-	if err := writeCommands(newer, []order{{cmd: hello}}); err != nil {
-		t.Fatal(err)
-	}
+	greet(t, newer, link.Version+1)
 	if _, err := newer.Read(make([]byte, 1)); err == nil {
 		t.Error("a daemon that does not understand this version was welcomed")
 	}
@@ -180,4 +191,44 @@ func awaitDone(c *client, id string) <-chan Event {
 		}
 		<-changed
 	}
+}
+
+func TestOrdersThatCannotBeSentAreRefused(t *testing.T) {
+	t.Parallel()
+	c := start(t, toy(t))
+	if err := c.Execute(Execute{ID: newID(), Code: strings.Repeat("x", link.MaxHeader)}); domain.CodeOf(err) != domain.CodeInvalidArgument {
+		t.Errorf("code over the limit: %v", err)
+	}
+	if err := c.Execute(Execute{}); domain.CodeOf(err) != domain.CodeInvalidArgument {
+		t.Errorf("no id: %v", err)
+	}
+	c.run(t, "echo well").need(t)
+	id := c.begin(t, "sleep 60")
+	c.awaitMessage(t, id, "execute_input")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.Request(ctx, "shell", "complete_request", nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("request to a busy kernel: %v", err)
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := c.Request(t.Context(), "shell", "complete_request", nil)
+		waiting <- err
+	}()
+	awaitTrue(t, patience, "request on its way", func() bool {
+		c.Host.mu.Lock()
+		defer c.Host.mu.Unlock()
+		return len(c.replies) == 1 && len(c.orders) == 0
+	})
+	c.Host.mu.Lock()
+	conn := c.conn
+	c.Host.mu.Unlock()
+	_ = conn.Close()
+	if err := <-waiting; err == nil {
+		t.Error("a request outlived its connection")
+	}
+	if err := c.Interrupt(id); err != nil {
+		t.Error(err)
+	}
+	c.outcome(t, id)
 }

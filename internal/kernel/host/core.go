@@ -80,6 +80,7 @@ type core struct {
 	idleFrom   time.Time         // since when nothing runs
 	requested  bool              // a daemon asked for the end
 	lateReason string            // why the host itself ended the kernel
+	ipython    bool              // the kernel is an ipykernel
 	silent     bool              // the heartbeat has stopped
 }
 

@@ -231,6 +231,27 @@ func TestInterruptStopsWithTheExecution(t *testing.T) {
 	}
 }
 
+func TestAnInterruptedIpykernelIsGivenSomethingToRead(t *testing.T) {
+	w := newWorld(t, link.LaunchSpec{})
+	w.core.connected()
+	w.answer(w.lastSent("kernel_info_request"), "kernel_info_reply", `{"implementation":"ipython"}`)
+	w.status("", "idle")
+	w.execute("a")
+	w.begin("a")
+	w.pass(time.Second)
+	n := w.count("kernel_info_request")
+	w.core.interrupt("a", nil)
+	w.pass(wakeAfter)
+	if w.count("kernel_info_request") != n+1 {
+		t.Error("its event loop was not woken")
+	}
+	w.story()
+	m := w.lastSent("kernel_info_request").Header.ID
+	w.status(m, "busy") // the host's own business
+	w.core.shellMessage(from(m, "kernel_info_reply", `{}`))
+	w.check("")
+}
+
 func TestInterruptWithoutExecuteInput(t *testing.T) {
 	w := newWorld(t, link.LaunchSpec{InterruptMode: "message"})
 	w.core.connected()

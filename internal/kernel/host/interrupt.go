@@ -14,6 +14,9 @@ type interruption struct {
 	attempt int
 }
 
+// wakeAfter is how long after a signal the kernel's event loop is woken.
+const wakeAfter = 50 * time.Millisecond
+
 // settle is how long code runs before it is interrupted.
 const settle = 20 * time.Millisecond
 
@@ -86,6 +89,14 @@ func (c *core) attempt(x *execution) {
 	c.fx.after(pause, func() { c.attempt(x) })
 }
 
+// wakeLoop sends an ipykernel something to read. A signal that comes while a cell
+// awaits only marks the cell as cancelled; its event loop does not look before it has another reason to.
+func (c *core) wakeLoop(x *execution) {
+	if c.current == x && x.reply == nil {
+		c.own(chShell, "kernel_info_request", struct{}{})
+	}
+}
+
 // deliver sends one interrupt and reports it.
 func (c *core) deliver(x *execution) {
 	if !x.started || x.reply != nil {
@@ -97,6 +108,8 @@ func (c *core) deliver(x *execution) {
 		c.own(chControl, "interrupt_request", struct{}{})
 	} else if err := c.fx.signal(syscall.SIGINT); err != nil {
 		r.Error = err.Error()
+	} else if c.ipython {
+		c.fx.after(wakeAfter, func() { c.wakeLoop(x) })
 	}
 	c.emit(link.Event{Kind: link.EventInterrupt, ExecutionID: x.ID, Interrupt: &r})
 }

@@ -25,6 +25,7 @@ func (c *core) tune(info *link.Message) {
 	if json.Unmarshal(info.Content, &k) != nil || k.Implementation != "ipython" {
 		return
 	}
+	c.ipython = true
 	c.own(chShell, "execute_request", map[string]any{
 		"code": widenIOPub, "silent": true, "store_history": false,
 		"user_expressions": struct{}{}, "allow_stdin": false, "stop_on_error": false,
