@@ -12,6 +12,7 @@ import (
 	"runt/internal/kernel/jmsg"
 	"runt/internal/kernel/mailbox"
 	"runt/internal/kernel/zmtp"
+	"runt/internal/trace"
 )
 
 const (
@@ -172,6 +173,7 @@ func (ch *channels) write(ctx context.Context, name string, conn *zmtp.Conn, box
 				ch.log.Warn("cannot send to the kernel", "channel", name, "error", err)
 				return // the reader of the channel reports its end
 			}
+			trace.Mark("host.sent", name)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"runt/internal/kernel/jmsg"
 	"runt/internal/kernel/link"
+	"runt/internal/trace"
 )
 
 // execution is one that was asked for and is not over.
@@ -52,6 +53,7 @@ func (c *core) execute(x *link.Execute, reply answer) {
 	if !c.alive(reply) {
 		return
 	}
+	trace.Mark("host.command", x.ID)
 	c.remember(x.ID)
 	c.emit(link.Event{Kind: link.EventAccepted, ExecutionID: x.ID, Execute: x})
 	c.queue = append(c.queue, &execution{Execute: *x})
@@ -180,6 +182,7 @@ func (c *core) checkDone() bool {
 
 func (c *core) endCurrent(reason string) {
 	x := c.current
+	trace.Mark("host.done", x.ID)
 	c.current, c.asked = nil, nil
 	r := x.reply
 	if r.Status == link.StatusError && !x.told && !x.Silent {
