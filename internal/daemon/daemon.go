@@ -63,7 +63,7 @@ type Daemon struct {
 	http     *httpServer
 	info     wire.Implementation
 	started  time.Time
-	records  chan wire.ExecutionRecord
+	records  chan record
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -89,7 +89,7 @@ func (e *AlreadyRunning) Error() string {
 // earlier one, and listens. Everything it starts ends with Close.
 func Start(opt Options) (*Daemon, error) {
 	d := &Daemon{opt: opt, log: opt.Log, started: time.Now(), hosts: map[domain.NotebookID]string{}, conns: map[net.Conn]bool{},
-		records: make(chan wire.ExecutionRecord, recordsWaiting)}
+		records: make(chan record, recordsWaiting)}
 	d.ctx, d.cancel = context.WithCancelCause(context.Background())
 	if err := d.prepare(); err != nil {
 		d.cancel(ErrStopped)
@@ -221,12 +221,22 @@ func (d *Daemon) openBlobs() (*blob.Store, error) {
 	return blobs, nil
 }
 
+// record is an execution for the catalog, or a question whether all before it are there.
+type record struct {
+	wire.ExecutionRecord
+	flushed chan struct{}
+}
+
 // keepRecords writes execution records to the catalog, one after the other.
 func (d *Daemon) keepRecords() {
 	defer d.wg.Done()
 	for rec := range d.records {
+		if rec.flushed != nil {
+			close(rec.flushed)
+			continue
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), catalogTimeout)
-		if err := d.catalog.AddExecution(ctx, rec); err != nil {
+		if err := d.catalog.AddExecution(ctx, rec.ExecutionRecord); err != nil {
 			d.log.Error("execution record not kept", "execution", rec.ExecutionID, "error", err)
 		}
 		cancel()

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
+	"time"
 
 	"runt/internal/domain"
 	"runt/internal/notebook"
@@ -29,12 +31,15 @@ type registry struct {
 	mu     sync.Mutex // guards the fields that follow; held for no IO
 	rooms  map[domain.NotebookID]*entry
 	paths  map[string]domain.NotebookID
+	wrecks map[domain.NotebookID]roomactor.Wreck // of rooms that failed and are not loaded again yet
+	faults map[domain.NotebookID][]time.Time
 	closed bool
 	open   sync.WaitGroup
 }
 
 func newRegistry(d *Daemon) *registry {
-	return &registry{d: d, rooms: map[domain.NotebookID]*entry{}, paths: map[string]domain.NotebookID{}}
+	return &registry{d: d, rooms: map[domain.NotebookID]*entry{}, paths: map[string]domain.NotebookID{},
+		wrecks: map[domain.NotebookID]roomactor.Wreck{}, faults: map[domain.NotebookID][]time.Time{}}
 }
 
 var errStopping = domain.Errorf(domain.CodeRestarting, "The daemon is stopping.").WithHint("Try again in a moment.")
@@ -76,13 +81,17 @@ func (g *registry) load(id domain.NotebookID, e *entry, load func(ctx context.Co
 	defer g.open.Done()
 	ctx, cancel := context.WithTimeout(g.d.ctx, loadTimeout)
 	defer cancel()
-	r, err := load(ctx)
+	r, err := g.safely(ctx, id, load)
 	g.mu.Lock()
 	if err != nil {
 		g.removeLocked(id, e)
 	}
 	e.room, e.err = r, err
 	if err == nil {
+		if path := r.Info().Path; path != "" && g.paths[path] == "" {
+			e.path = path
+			g.paths[path] = id
+		}
 		g.open.Add(1)
 		go func() {
 			defer g.open.Done()
@@ -95,6 +104,21 @@ func (g *registry) load(id domain.NotebookID, e *entry, load func(ctx context.Co
 	if err == nil && closed {
 		r.Close()
 	}
+}
+
+// safely loads a room: from the wreck of one that failed, if there is one. A
+// panic is an error of this room.
+func (g *registry) safely(ctx context.Context, id domain.NotebookID, load func(ctx context.Context) (*roomactor.Room, error)) (r *roomactor.Room, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			g.d.log.Error("loading failed", "room", string(id), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			err = domain.Errorf(domain.CodeInternal, "The notebook could not be loaded: %v.", v).WithHint("Look into the daemon's log (runt daemon logs).")
+		}
+	}()
+	if w, ok := g.wreck(id); ok {
+		return roomactor.Recover(ctx, g.d.deps, w)
+	}
+	return load(ctx)
 }
 
 func (g *registry) removeLocked(id domain.NotebookID, e *entry) {
@@ -148,7 +172,7 @@ func (g *registry) remember(id domain.NotebookID, path string) {
 // Archive implements roomactor.Registry.
 func (g *registry) Archive(rec wire.ExecutionRecord) {
 	select {
-	case g.d.records <- rec:
+	case g.d.records <- record{ExecutionRecord: rec}:
 	case <-g.d.ctx.Done():
 	}
 }

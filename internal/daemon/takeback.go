@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sort"
 	"sync"
 
 	"runt/internal/domain"
@@ -20,13 +21,21 @@ func (d *Daemon) takeBackKernels() {
 		d.log.Error("kernel hosts not listed", "error", err)
 		return
 	}
-	var wg sync.WaitGroup
+	var hosts []kernel.Manifest
 	for _, dir := range dirs {
 		m, err := kernel.ReadManifest(dir)
 		if err != nil {
 			d.dropHostDir(dir, err)
 			continue
 		}
+		m.Dir = dir
+		hosts = append(hosts, m)
+	}
+	// Of two hosts of one room the older one was about to end.
+	sort.Slice(hosts, func(a, b int) bool { return hosts[a].CreatedAt.After(hosts[b].CreatedAt) })
+	var wg sync.WaitGroup
+	for _, m := range hosts {
+		dir := m.Dir
 		id := domain.NotebookID(m.RoomID)
 		if !domain.IsUUID(m.RoomID) || !roomactor.HasJournal(d.deps.RoomsDir, id) || !d.claimHost(id, dir) {
 			d.reap(m, dir)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"runt/internal/domain"
+	"runt/internal/runtimestate"
 )
 
 // Limits of keep_alive_secs and what a room uses when it is not told.
@@ -46,10 +47,11 @@ func DefaultConfig() Config {
 // Core is the state of one room. It is not safe for concurrent use: one
 // goroutine owns it.
 type Core struct {
-	cfg Config
-	ids domain.IDSource
-	now time.Time
-	out []Effect
+	cfg   Config
+	ids   domain.IDSource
+	now   time.Time
+	out   []Effect
+	later []Effect // of the event being handled, performed after its changes are written
 
 	peers     map[PeerID]bool
 	hadPeers  bool
@@ -57,25 +59,25 @@ type Core struct {
 	phase     Phase
 	closing   closingStep
 	waiting   bool // a peer came while closing and the room turns back when it can
+	evictSet  bool
 
-	kernel kernelState
-	execs  map[domain.ExecutionID]*execution
-	order  []domain.ExecutionID // in order of submission, those in the document
-	latest map[domain.CellID]domain.ExecutionID
-	queue  []domain.ExecutionID
-	run    domain.ExecutionID // running or sent, "" when none
-	seq    uint64             // next execution sequence number
-	runs   uint64             // numbers the requests to execute
-	shown  map[string]map[displayTarget]bool
+	kernel       kernelState
+	execs        map[domain.ExecutionID]*execution
+	order        []domain.ExecutionID // in order of submission, those in the document
+	latest       map[domain.CellID]domain.ExecutionID
+	queue        []domain.ExecutionID
+	run          domain.ExecutionID // running or sent, "" when none
+	restored     domain.ExecutionID // what an earlier daemon was running
+	seq          uint64             // next execution sequence number
+	runs         uint64             // numbers the requests to execute
+	shown        map[string]map[displayTarget]bool
+	archived     []domain.ExecutionID // the last few that left the document
+	interrupters []interrupter
 
-	hostSeq       uint64 // last kernel event handled
-	flushArmed    bool
-	interrupters  []Caller
-	inputPending  bool
-	queueDirty    bool
-	saves         saveState
-	activityShown string
-	evictSet      bool
+	hostSeq    uint64 // last kernel event handled
+	flushArmed bool
+	pending    pendingChange
+	saves      saveState
 }
 
 // Phase is where a room is in its life.
@@ -100,14 +102,26 @@ func New(cfg Config, ids domain.IDSource) *Core {
 		cfg: cfg, ids: ids, keepAlive: clampKeepAlive(cfg.KeepAlive, cfg.KeepAlive),
 		peers: map[PeerID]bool{}, execs: map[domain.ExecutionID]*execution{},
 		latest: map[domain.CellID]domain.ExecutionID{}, shown: map[string]map[displayTarget]bool{},
-		kernel: kernelState{lifecycle: NotStarted},
+		kernel: kernelState{lifecycle: NotStarted}, pending: pendingChange{kernel: runtimestate.Kernel{Lifecycle: NotStarted}},
 	}
 }
 
 // Handle applies an event that happened at now and returns what has to be done.
 // Times must not go backwards.
 func (c *Core) Handle(now time.Time, ev Event) []Effect {
-	c.now, c.out = now, nil
+	c.now, c.out, c.later = now, nil, nil
+	if !c.refuse(ev) {
+		c.apply(ev)
+	}
+	c.settle()
+	c.write()
+	c.saves.starting = false
+	out := append(c.out, c.later...)
+	c.out, c.later = nil, nil
+	return out
+}
+
+func (c *Core) apply(ev Event) {
 	switch ev := ev.(type) {
 	case PeerJoined, PeerLeft, KeepAliveSet, Unattended:
 		c.handlePeers(ev)
@@ -117,8 +131,10 @@ func (c *Core) Handle(now time.Time, ev Event) []Effect {
 		c.cancelOne(ev)
 	case LaunchRequested, RestartRequested, ShutdownRequested, InterruptRequested, InputGiven:
 		c.handleKernelRequest(ev)
-	case KernelChosen, HostStarted, HostAdopted, LaunchProgress, LaunchFailed, KernelReady, KernelDied:
+	case KernelChosen, HostStarted, HostAdopted, HostLost, LaunchProgress, LaunchFailed, KernelReady, KernelDied:
 		c.handleKernelState(ev)
+	case KernelAccepted:
+		c.accepted(ev)
 	case KernelMessage:
 		c.kernelMessage(ev)
 	case KernelWantsInput:
@@ -127,38 +143,39 @@ func (c *Core) Handle(now time.Time, ev Event) []Effect {
 		c.executionEnded(ev)
 	case CellsRemoved:
 		c.cellsRemoved(ev.Cells)
+	case CellsAdded:
+		c.cellsAdded(ev.Cells)
 	case OutputsLoaded:
 		c.outputsLoaded(ev.Executions)
 	case DocumentChanged, SaveRequested, SaveFinished:
 		c.handleSave(ev)
 	case EndRequested:
 		c.end()
-	case BarrierReached, HostStopped, WatcherClosed:
+	case BarrierReached, BarrierFailed, HostStopped, WatcherClosed:
 		c.advanceClosing(ev)
 	case TimerFired:
 		c.timer(ev.Timer)
 	}
-	c.settle()
-	out := c.out
-	c.out = nil
-	return out
 }
 
 func (c *Core) emit(e ...Effect) { c.out = append(c.out, e...) }
+
+// after has effects performed once the changes of this event are written.
+func (c *Core) after(e ...Effect) { c.later = append(c.later, e...) }
 
 func (c *Core) timer(t Timer) {
 	switch t {
 	case TimerEvict:
 		c.evict()
 	case TimerDefer:
-		c.showRunning()
+		c.reveal()
 	case TimerFlush:
 		c.flushArmed = false
-		c.flush(nil)
+		c.pending.due = true
 	case TimerAutosave, TimerAutosaveMax:
 		c.autosave()
 	case TimerInterrupt:
-		c.answerInterrupts(true)
+		c.answerInterrupts("")
 	case TimerInput:
 		c.inputExpired()
 	}

@@ -33,23 +33,32 @@ type (
 	}
 	// StopTimer forgets a timer; one that has fired meanwhile must not be delivered.
 	StopTimer struct{ Timer Timer }
-	// Respond answers a request of protocol v4.
+	// Respond answers a request. When Durable is set, not before everything so far is on disk.
 	Respond struct {
-		To     Caller
-		Result string
-		Body   any
+		To      Caller
+		Result  string
+		Body    any
+		Durable bool
 	}
 	// Answer gives the caller of an execution its end directly.
 	Answer struct {
 		To        Caller
 		Execution Execution
 	}
+	// AnswerArchived is Answer for an execution that was archived.
+	AnswerArchived struct {
+		To        Caller
+		Execution domain.ExecutionID
+	}
 	// EditRuntime writes the runtime state document as one change. Seq, when
 	// not 0, is the number of the last kernel event that is wholly contained in the
 	// documents after it; the host may forget its events up to there once the change is durable.
+	// Notes and State are kept with the change, for Restore; State replaces the one before, also when it is nil.
 	EditRuntime struct {
-		Ops []RuntimeOp
-		Seq uint64
+		Ops   []RuntimeOp
+		Seq   uint64
+		Notes []Note
+		State []byte
 	}
 	// PointCell makes a cell of the notebook point at its latest execution.
 	PointCell struct {
@@ -77,7 +86,8 @@ type (
 	HostExecute struct {
 		Execution domain.ExecutionID
 		Source    string
-		Input     bool // whether the kernel may ask for input
+		Input     bool   // whether the kernel may ask for input
+		Note      string // the host keeps it and gives it back with KernelAccepted
 	}
 	// HostInterrupt interrupts an execution.
 	HostInterrupt struct{ Execution domain.ExecutionID }
@@ -103,6 +113,7 @@ func (SetTimer) effect()       {}
 func (StopTimer) effect()      {}
 func (Respond) effect()        {}
 func (Answer) effect()         {}
+func (AnswerArchived) effect() {}
 func (EditRuntime) effect()    {}
 func (PointCell) effect()      {}
 func (PutBlob) effect()        {}

@@ -66,12 +66,14 @@ type (
 		Generation uint64
 		Kernel     KernelInfo
 	}
-	// HostAdopted reports a host that outlived an earlier daemon.
+	// HostAdopted reports a host that outlived an earlier daemon. Its events after Seq follow.
 	HostAdopted struct {
-		Kernel  KernelInfo
-		Running domain.ExecutionID // what it was running, or ""
-		Ready   bool
+		Kernel KernelInfo
+		Ready  bool
+		Seq    uint64
 	}
+	// HostLost reports that the kernel of an earlier daemon is gone. Reason is a sentence.
+	HostLost struct{ Reason, Hint string }
 	// LaunchProgress is a line for people while an environment is prepared.
 	LaunchProgress struct {
 		Generation uint64
@@ -86,6 +88,14 @@ type (
 	KernelReady struct {
 		Generation uint64
 		Seq        uint64
+	}
+	// KernelAccepted reports that the host has recorded an execution, before the kernel sees it.
+	KernelAccepted struct {
+		Generation uint64
+		Seq        uint64
+		Execution  domain.ExecutionID
+		Source     string
+		Note       string
 	}
 	// KernelMessage is a message of the kernel on iopub, decoded by the caller.
 	KernelMessage struct {
@@ -109,6 +119,7 @@ type (
 		Execution  domain.ExecutionID
 		Status     string // ok, error or aborted, as in execute_reply
 		Count      int64  // 0 when unknown
+		Reason     string // what is odd about the end, or ""
 	}
 	// KernelDied reports that the kernel, or its host, is gone. Reason is a sentence.
 	KernelDied struct {
@@ -121,6 +132,8 @@ type (
 	Unattended struct{}
 	// CellsRemoved reports cells that are no longer in the document.
 	CellsRemoved struct{ Cells []domain.CellID }
+	// CellsAdded reports cells that are new in the document and point at no execution.
+	CellsAdded struct{ Cells []domain.CellID }
 	// OutputsLoaded brings outputs that another program put into the file, as executions that are over.
 	OutputsLoaded struct{ Executions []Execution }
 	// DocumentChanged reports a change of the notebook that the file does not have yet.
@@ -143,6 +156,8 @@ type (
 	EndRequested struct{}
 	// BarrierReached reports that the journal is on disk up to the barrier.
 	BarrierReached struct{}
+	// BarrierFailed reports that the disk refuses the journal: the room must not close.
+	BarrierFailed struct{}
 	// HostStopped reports that the last kernel host of a closing room is gone.
 	HostStopped struct{}
 	// WatcherClosed reports that the file is no longer watched.
@@ -186,6 +201,9 @@ func (InputGiven) event()         {}
 func (KernelChosen) event()       {}
 func (HostStarted) event()        {}
 func (HostAdopted) event()        {}
+func (HostLost) event()           {}
+func (KernelAccepted) event()     {}
+func (CellsAdded) event()         {}
 func (LaunchProgress) event()     {}
 func (LaunchFailed) event()       {}
 func (KernelReady) event()        {}
@@ -201,6 +219,7 @@ func (SaveRequested) event()      {}
 func (SaveFinished) event()       {}
 func (EndRequested) event()       {}
 func (BarrierReached) event()     {}
+func (BarrierFailed) event()      {}
 func (HostStopped) event()        {}
 func (WatcherClosed) event()      {}
 func (TimerFired) event()         {}

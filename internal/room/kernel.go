@@ -31,21 +31,21 @@ func (c *Core) handleKernelRequest(ev Event) {
 	case LaunchRequested:
 		c.launchRequested(ev)
 	case RestartRequested:
-		c.endKernel("The kernel was restarted while this cell ran.", "Run the cell again.")
+		c.endKernel("The kernel was restarted before this cell was done.", "Run the cell again.")
 		c.launch(c.kernel.info.EnvSource)
-		c.respond(ev.From, wire.ResultKernelRestarted, c.launchedBody())
+		c.respondDurably(ev.From, wire.ResultKernelRestarted, c.launchedBody())
 	case ShutdownRequested:
 		if !c.kernel.alive() {
 			c.respond(ev.From, wire.ResultNoKernel, nil)
 			return
 		}
-		c.endKernel("The kernel was shut down while this cell ran.", "Run the cell again; that starts a new kernel.")
+		c.endKernel("The kernel was shut down before this cell was done.", "Run the cell again; that starts a new kernel.")
 		c.setKernel(Shutdown)
-		c.respond(ev.From, wire.ResultKernelShuttingDown, nil)
+		c.respondDurably(ev.From, wire.ResultKernelShuttingDown, nil)
 	case InterruptRequested:
 		c.interrupt(ev.From)
 	case InputGiven:
-		if !c.inputPending {
+		if c.pending.request == nil {
 			c.respondError(ev.From, domain.Errorf(domain.CodeInvalidArgument, "The kernel is not waiting for input.").
 				WithHint("Send input only while an execution's status says it waits for input."))
 			return
@@ -80,6 +80,7 @@ func (c *Core) launch(envSource string) {
 		c.kernel.info.EnvSource = envSource
 	}
 	c.hostSeq = 0
+	c.pending.text = ""
 	c.setKernel(Launching)
 	c.emit(LaunchKernel{Generation: c.kernel.generation, EnvSource: envSource})
 }
@@ -98,18 +99,20 @@ func (c *Core) endKernel(reason, hint string) {
 
 func (c *Core) setKernel(lifecycle string) {
 	c.kernel.lifecycle = lifecycle
-	c.emit(EditRuntime{Ops: []RuntimeOp{OpKernel{c.kernelDoc()}}})
+	c.pending.due = true
+	if lifecycle != Launching {
+		c.pending.text = ""
+	}
 }
 
 func (c *Core) kernelDoc() runtimestate.Kernel {
 	activity := ""
 	if c.kernel.lifecycle == Running {
 		activity = "Idle"
-		if c.run != "" {
+		if c.visibleRun() != "" {
 			activity = "Busy"
 		}
 	}
-	c.activityShown = activity
 	return runtimestate.Kernel{Lifecycle: c.kernel.lifecycle, Activity: activity, Name: c.kernel.info.Name,
 		Language: c.kernel.info.Language, EnvSource: c.kernel.info.EnvSource,
 		ErrorReason: c.kernel.reason, ErrorDetails: c.kernel.details}
@@ -124,13 +127,15 @@ func (c *Core) handleKernelState(ev Event) {
 	case HostStarted:
 		if ev.Generation == c.kernel.generation && c.kernel.lifecycle == Launching {
 			c.kernel.info = ev.Kernel
-			c.emit(EditRuntime{Ops: []RuntimeOp{OpKernel{c.kernelDoc()}}})
+			c.setKernel(Launching)
 		}
 	case HostAdopted:
 		c.adopted(ev)
+	case HostLost:
+		c.lost(ev)
 	case LaunchProgress:
 		if ev.Generation == c.kernel.generation && c.kernel.lifecycle == Launching {
-			c.emit(EditRuntime{Ops: []RuntimeOp{OpProgress{ev.Text}}})
+			c.pending.text, c.pending.due = ev.Text, true
 		}
 	case LaunchFailed:
 		if ev.Generation == c.kernel.generation && c.kernel.lifecycle == Launching {
@@ -140,7 +145,7 @@ func (c *Core) handleKernelState(ev Event) {
 		if ev.Generation == c.kernel.generation && c.kernel.lifecycle == Launching {
 			c.hostSeq = max(c.hostSeq, ev.Seq)
 			c.setKernel(Running)
-			c.next()
+			c.sendNext()
 		}
 	case KernelDied:
 		if ev.Generation == c.kernel.generation && c.kernel.alive() {
@@ -170,21 +175,45 @@ func (c *Core) kernelGone(reason, hint, errorReason string) {
 }
 
 // adopted takes over a host of an earlier daemon. What it was running goes on;
-// the events it still has follow as ordinary ones.
+// it is sent once more, because the order may have been lost with that daemon: the
+// host runs an id once. The events that the host still has follow as ordinary ones.
 func (c *Core) adopted(ev HostAdopted) {
 	c.kernel.generation++
 	c.kernel.info = ev.Kernel
-	if e := c.execs[ev.Running]; e != nil && !e.terminal() {
-		c.run = ev.Running
-		e.sent, e.status = true, statusRunning
-		c.queue = without(c.queue, ev.Running)
-	}
-	c.kernel.lifecycle = Launching
+	c.hostSeq = ev.Seq
+	c.setKernel(Launching)
 	if ev.Ready {
-		c.kernel.lifecycle = Running
+		c.setKernel(Running)
 	}
-	c.emit(EditRuntime{Ops: []RuntimeOp{OpKernel{c.kernelDoc()}, c.queueOp()}})
-	c.next()
+	if e := c.execs[c.restored]; e != nil && !e.terminal() {
+		c.run = e.id
+		e.status, e.accepted = statusRunning, true
+		c.touch(e)
+		c.unqueue(e.id)
+		c.send(e)
+		if c.pending.request != nil {
+			c.emit(SetTimer{TimerInput, c.cfg.InputTimeout})
+		}
+	} else {
+		c.clearInput()
+	}
+	c.restored = ""
+	c.sendNext()
+}
+
+// lost ends what the kernel of an earlier daemon was running. What waited for a
+// kernel that was only starting goes on waiting: for the next one.
+func (c *Core) lost(ev HostLost) {
+	starting := c.pending.kernel.Lifecycle == Launching
+	if e := c.execs[c.restored]; e != nil && !e.terminal() {
+		c.run = e.id
+	}
+	c.restored = ""
+	c.clearInput()
+	if c.run != "" || !starting {
+		c.abortAll(ev.Reason, ev.Hint)
+	}
+	c.pending.due = true
 }
 
 // Generation returns the number of the current launch. Events of the kernel
@@ -192,11 +221,22 @@ func (c *Core) adopted(ev HostAdopted) {
 func (c *Core) Generation() uint64 { return c.kernel.generation }
 
 func (c *Core) respond(to Caller, result string, body any) {
-	c.emit(Respond{To: to, Result: result, Body: body})
+	c.after(Respond{To: to, Result: result, Body: body})
+}
+
+// respondDurably answers once what was decided is on disk.
+func (c *Core) respondDurably(to Caller, result string, body any) {
+	c.after(Respond{To: to, Result: result, Body: body, Durable: true})
 }
 
 func (c *Core) respondError(to Caller, err *domain.Error) {
 	c.respond(to, wire.ResultError, wire.ErrorBody{Error: err.Message, Code: string(err.Code), Hint: err.Hint})
+}
+
+// interrupter waits to hear whether its interrupt ended the execution.
+type interrupter struct {
+	from Caller
+	sent wire.InterruptSent
 }
 
 // interrupt delivers the interrupt and cancels the queue of those concerned. A
@@ -207,63 +247,77 @@ func (c *Core) interrupt(from Caller) {
 		return
 	}
 	running := c.execs[c.run]
-	cancelled := c.cancelQueued(func(e *execution) bool {
+	sent := wire.InterruptSent{}
+	sent.Cancelled = c.cancelQueued("The run was interrupted.", "Run the cell again.", func(e *execution) bool {
 		return e.from.Actor == from.Actor || running == nil || e.from.Actor == running.from.Actor
 	})
 	if running == nil {
-		c.respond(from, wire.ResultInterruptSent, wire.InterruptSent{Cancelled: cancelled})
+		c.respondDurably(from, wire.ResultInterruptSent, sent)
 		return
 	}
 	c.emit(HostInterrupt{Execution: running.id})
+	sent.ExecutionID = string(running.id)
 	if !from.OurClient {
-		c.respond(from, wire.ResultInterruptSent, wire.InterruptSent{ExecutionID: string(running.id), Cancelled: cancelled})
+		c.respondDurably(from, wire.ResultInterruptSent, sent)
 		return
 	}
-	c.interrupters = append(c.interrupters, from)
+	c.interrupters = append(c.interrupters, interrupter{from, sent})
 	c.emit(SetTimer{TimerInterrupt, c.cfg.InterruptReport})
 }
 
-func (c *Core) answerInterrupts(still bool) {
-	if len(c.interrupters) == 0 {
-		return
+// answerInterrupts tells those who interrupted the execution that it has ended,
+// or with "" everybody that it still runs.
+func (c *Core) answerInterrupts(ended domain.ExecutionID) {
+	kept := c.interrupters[:0:0]
+	for _, i := range c.interrupters {
+		if ended != "" && i.sent.ExecutionID != string(ended) {
+			kept = append(kept, i)
+			continue
+		}
+		i.sent.StillBusy = ended == ""
+		c.respondDurably(i.from, wire.ResultInterruptSent, i.sent)
 	}
-	for _, from := range c.interrupters {
-		c.respond(from, wire.ResultInterruptSent, wire.InterruptSent{ExecutionID: string(c.run), StillBusy: still && c.run != ""})
+	if len(c.interrupters) > 0 && len(kept) == 0 {
+		c.emit(StopTimer{TimerInterrupt})
 	}
-	c.interrupters = nil
-	c.emit(StopTimer{TimerInterrupt})
+	c.interrupters = kept
 }
 
 func (c *Core) dropInterrupter(p PeerID) {
 	kept := c.interrupters[:0]
-	for _, from := range c.interrupters {
-		if from.Peer != p {
-			kept = append(kept, from)
+	for _, i := range c.interrupters {
+		if i.from.Peer != p {
+			kept = append(kept, i)
 		}
 	}
 	c.interrupters = kept
 }
 
 func (c *Core) wantsInput(ev KernelWantsInput) {
-	if ev.Generation != c.kernel.generation || ev.Execution != c.run {
+	if ev.Generation != c.kernel.generation {
 		return
 	}
 	c.hostSeq = max(c.hostSeq, ev.Seq)
-	c.inputPending = true
-	c.flush([]RuntimeOp{OpInput{map[string]any{"execution_id": string(ev.Execution), "prompt": ev.Prompt, "password": ev.Password}}})
+	if ev.Execution != c.run || c.run == "" {
+		return
+	}
+	c.reveal()
+	c.pending.request = map[string]any{"execution_id": string(ev.Execution), "prompt": ev.Prompt, "password": ev.Password}
+	c.pending.input, c.pending.due = true, true
 	c.emit(SetTimer{TimerInput, c.cfg.InputTimeout})
 }
 
 func (c *Core) clearInput() {
-	if c.inputPending {
-		c.inputPending = false
-		c.emit(StopTimer{TimerInput}, EditRuntime{Ops: []RuntimeOp{OpInput{}}})
+	if c.pending.request != nil {
+		c.pending.request = nil
+		c.pending.input, c.pending.due = true, true
+		c.emit(StopTimer{TimerInput})
 	}
 }
 
 // inputExpired refuses an input nobody gave, by interrupting the cell.
 func (c *Core) inputExpired() {
-	if c.inputPending && c.run != "" {
+	if c.pending.request != nil && c.run != "" {
 		c.clearInput()
 		c.emit(HostInterrupt{Execution: c.run})
 	}

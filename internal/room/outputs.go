@@ -16,8 +16,8 @@ type output struct {
 	seq       uint64
 	stream    string // stdout or stderr; "" for other kinds
 	screen    *termtext.Screen
-	bytes     int // printed into the screen
 	full      bool
+	note      bool // says that there were more outputs
 	manifest  map[string]any
 	displayID string
 	inDoc     bool
@@ -48,7 +48,9 @@ func (o *outputs) manifests() []runtimestate.Output {
 	return out
 }
 
-func (o *outputs) restore(stored []runtimestate.Output) {
+// restore takes the outputs of the document. One more than may be is the note
+// that there were more.
+func (o *outputs) restore(stored []runtimestate.Output, limit int) {
 	for _, s := range stored {
 		x := &output{id: s.ID, seq: s.Seq, manifest: s.Manifest, inDoc: true, displayID: manifestDisplayID(s.Manifest)}
 		if s.Manifest["output_type"] == "stream" {
@@ -57,6 +59,17 @@ func (o *outputs) restore(stored []runtimestate.Output) {
 		o.list = append(o.list, x)
 		o.next = max(o.next, s.Seq+1)
 	}
+	if len(o.list) > limit {
+		o.last().note = true
+		o.dropped = 1
+	}
+}
+
+// resume makes a stream go on behind text, with the cursor where it was.
+func (x *output) resume(text, cursor string, limit int) {
+	x.screen = termtext.FromText(text)
+	x.full = x.screen.Len() > limit
+	x.screen.Write(cursor)
 }
 
 func (o *outputs) written() {
@@ -100,15 +113,18 @@ func (c *Core) kernelMessage(ev KernelMessage) {
 	case "clear_output":
 		if wait, _ := m.Content["wait"].(bool); wait {
 			e.outputs.clearNext = true
-			return
+		} else {
+			c.clearOutputs(e)
 		}
-		c.clearOutputs(e)
 	case "error":
 		e.failed = true
-		c.addOutput(e, errorManifest(m.Content, c.cfg.InlineText, c.putBlob), "")
+		if c.roomForOutput(e) {
+			c.addOutput(e, errorManifest(m.Content, c.cfg.InlineText, c.putBlob), "")
+		}
 	default:
 		return
 	}
+	c.touch(e)
 	c.armFlush(first)
 }
 
@@ -119,19 +135,19 @@ func (c *Core) stream(e *execution, m Message) {
 		return
 	}
 	o := e.outputs.last()
-	if o == nil || o.stream != name || o.screen == nil || e.outputs.clearNext {
-		if o = c.addOutput(e, nil, ""); o == nil {
+	if o == nil || o.stream != name || o.screen == nil || o.note || e.outputs.clearNext {
+		if !c.roomForOutput(e) {
 			return
 		}
+		o = c.addOutput(e, nil, "")
 		o.stream, o.screen = name, &termtext.Screen{}
 		o.manifest = map[string]any{"output_type": "stream", "output_id": o.id, "name": name}
 	}
-	o.dirty, o.stale = true, true
 	if o.full {
 		return
 	}
+	o.dirty, o.stale = true, true
 	o.screen.Write(text)
-	o.bytes += len(text)
 	if o.screen.Len() > c.cfg.MaxStreamText {
 		o.full = true
 		o.screen.Write(fmt.Sprintf("\n[output limit of %d MiB reached; what was printed after it is not kept]\n", c.cfg.MaxStreamText>>20))
@@ -139,19 +155,27 @@ func (c *Core) stream(e *execution, m Message) {
 }
 
 func (c *Core) display(e *execution, m Message) {
+	if !c.roomForOutput(e) {
+		return
+	}
 	manifest, displayID := dataManifest(m, c.cfg.InlineText, c.putBlob)
 	c.addOutput(e, manifest, displayID)
 }
 
-// addOutput appends an output, or returns nil when the execution has too many.
-func (c *Core) addOutput(e *execution, manifest map[string]any, displayID string) *output {
+// roomForOutput makes room for one more output, or notes that there is none.
+func (c *Core) roomForOutput(e *execution) bool {
 	if e.outputs.clearNext {
 		c.clearOutputs(e)
 	}
-	if len(e.outputs.list) >= c.cfg.MaxOutputs {
-		c.noteDropped(e)
-		return nil
+	if len(e.outputs.list) < c.cfg.MaxOutputs {
+		return true
 	}
+	c.noteDropped(e)
+	return false
+}
+
+// addOutput appends an output, whatever their number.
+func (c *Core) addOutput(e *execution, manifest map[string]any, displayID string) *output {
 	o := &output{id: c.ids.UUID(), seq: e.outputs.next, manifest: manifest, displayID: displayID, dirty: true}
 	e.outputs.next++
 	if manifest != nil {
@@ -166,11 +190,10 @@ func (c *Core) addOutput(e *execution, manifest map[string]any, displayID string
 func (c *Core) noteDropped(e *execution) {
 	e.outputs.dropped++
 	last := e.outputs.last()
-	if e.outputs.dropped == 1 {
-		last = &output{id: c.ids.UUID(), seq: e.outputs.next, stream: "stderr"}
-		e.outputs.next++
+	if !last.note {
+		last = c.addOutput(e, nil, "")
+		last.stream, last.note = "stderr", true
 		last.manifest = map[string]any{"output_type": "stream", "output_id": last.id, "name": "stderr"}
-		e.outputs.list = append(e.outputs.list, last)
 	}
 	last.screen = termtext.FromText(fmt.Sprintf("[limit of %d outputs reached; %d more are not kept]\n", c.cfg.MaxOutputs, e.outputs.dropped))
 	last.dirty, last.stale = true, true
@@ -194,6 +217,7 @@ func (c *Core) updateDisplay(m Message) {
 		for _, o := range e.outputs.list {
 			if o.id == t.output {
 				c.replaceDisplay(o, m)
+				c.touch(e)
 			}
 		}
 	}
@@ -243,6 +267,7 @@ func (c *Core) addKernelError(e *execution) {
 	}
 	c.addOutput(e, errorManifest(map[string]any{"ename": "KernelError", "evalue": text, "traceback": []any{text}},
 		c.cfg.InlineText, c.putBlob), "")
+	c.touch(e)
 }
 
 func (c *Core) putBlob(data []byte, mediaType string) {
@@ -283,17 +308,6 @@ func (c *Core) outputOps(e *execution) []RuntimeOp {
 	return ops
 }
 
-// displayOps indexes the displays of an execution that was written whole.
-func (c *Core) displayOps(e *execution) []RuntimeOp {
-	var ops []RuntimeOp
-	for _, o := range e.outputs.list {
-		if o.displayID != "" {
-			ops = append(ops, OpOutput{string(e.id), runtimestate.Output{ID: o.id, Seq: o.seq, Manifest: o.manifest}, o.displayID})
-		}
-	}
-	return ops
-}
-
 func (c *Core) armFlush(first bool) {
 	if c.flushArmed {
 		return
@@ -306,30 +320,10 @@ func (c *Core) flushDelay(first bool) time.Duration {
 	if first {
 		return c.cfg.FirstFlush
 	}
-	for _, id := range c.order {
-		if o := c.execs[id].outputs.last(); o != nil && o.dirty && o.screen != nil && o.screen.Len() > c.cfg.BigText {
+	for _, e := range c.pending.touched {
+		if o := e.outputs.last(); o != nil && o.dirty && o.screen != nil && o.screen.Len() > c.cfg.BigText {
 			return c.cfg.BigFlush
 		}
 	}
 	return c.cfg.Flush
-}
-
-// flush writes ops and every output that is not in the document yet as one
-// change. The host may forget its events up to there, unless an execution is
-// still kept out of the document.
-func (c *Core) flush(ops []RuntimeOp) {
-	for _, id := range c.order {
-		e := c.execs[id]
-		if e.inDoc {
-			ops = append(c.outputOps(e), ops...)
-		}
-	}
-	if len(ops) == 0 {
-		return
-	}
-	seq := c.hostSeq
-	if run := c.execs[c.run]; run != nil && !run.inDoc {
-		seq = 0
-	}
-	c.emit(EditRuntime{Ops: ops, Seq: seq})
 }

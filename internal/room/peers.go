@@ -1,6 +1,10 @@
 package room
 
-import "time"
+import (
+	"time"
+
+	"runt/internal/domain"
+)
 
 // closingStep says which effect of the shut-down the room waits for.
 type closingStep int
@@ -17,6 +21,38 @@ const (
 // removal and load it afresh: the kernel is being stopped already.
 func (c *Core) RefusedClosing() bool {
 	return c.phase == Removed || c.phase == Closing && c.closing >= closingHost
+}
+
+// refuse answers a request that comes when the room is past the point of return.
+func (c *Core) refuse(ev Event) bool {
+	if !c.RefusedClosing() {
+		return false
+	}
+	var from Caller
+	switch ev := ev.(type) {
+	case ExecuteRequested:
+		from = ev.From
+	case CancelRequested:
+		from = ev.From
+	case LaunchRequested:
+		from = ev.From
+	case RestartRequested:
+		from = ev.From
+	case ShutdownRequested:
+		from = ev.From
+	case InterruptRequested:
+		from = ev.From
+	case InputGiven:
+		from = ev.From
+	case SaveRequested:
+		from = ev.From
+	default:
+		return false
+	}
+	if from.Peer != 0 {
+		c.respondError(from, domain.Errorf(domain.CodeNotebookUnavailable, "The notebook is being closed.").WithHint("Connect to it again."))
+	}
+	return true
 }
 
 func (c *Core) handlePeers(ev Event) {
@@ -88,9 +124,17 @@ func (c *Core) end() {
 		return
 	}
 	c.stopEvict()
-	c.abortAll("The notebook was shut down while this cell ran.", "Open the notebook and run the cell again.")
-	c.phase, c.closing, c.waiting = Closing, closingHost, false
-	c.emit(StopKernel{Generation: c.kernel.generation, Closing: true})
+	c.abortAll("The notebook was shut down before this cell was done.", "Open the notebook and run the cell again.")
+	c.phase, c.waiting = Closing, false
+	c.stopHost()
+}
+
+// stopHost is the point of no return: what the kernel and its launch still report
+// belongs to an old generation from here on.
+func (c *Core) stopHost() {
+	c.closing = closingHost
+	c.after(StopKernel{Generation: c.kernel.generation, Closing: true})
+	c.kernel.generation++
 }
 
 // advanceClosing goes one step on when the effect it waits for is done. Before
@@ -105,26 +149,32 @@ func (c *Core) advanceClosing(ev Event) {
 			return
 		}
 		c.closing = closingBarrier
-		c.emit(JournalBarrier{})
+		c.after(JournalBarrier{})
 	case BarrierReached:
 		if c.closing != closingBarrier || c.turnBack() {
 			return
 		}
-		c.closing = closingHost
-		c.emit(StopKernel{Generation: c.kernel.generation, Closing: true})
+		c.stopHost()
+	case BarrierFailed:
+		if c.closing == closingBarrier {
+			c.waiting = true
+			c.turnBack()
+		}
 	case HostStopped:
 		if c.closing != closingHost {
 			return
 		}
-		c.kernel.lifecycle = Shutdown
 		c.closing = closingWatcher
-		c.emit(CloseWatcher{})
+		c.after(CloseWatcher{})
 	case WatcherClosed:
 		if c.closing != closingWatcher {
 			return
 		}
 		c.phase = Removed
-		c.emit(Remove{})
+		for _, id := range c.order {
+			c.archive(c.execs[id])
+		}
+		c.after(Remove{})
 	}
 }
 
@@ -137,6 +187,9 @@ func (c *Core) turnBack() bool {
 	c.phase = Active
 	if len(c.peers) == 0 {
 		c.phase = Idle
+	}
+	if c.saves.dirty {
+		c.documentChanged()
 	}
 	return true
 }

@@ -14,6 +14,7 @@ type saveState struct {
 	quietSet bool
 	maxSet   bool
 	bound    bool // the room has a file
+	starting bool // the event being handled starts a save, which has all that is written with it
 }
 
 type saveRequest struct {
@@ -64,12 +65,12 @@ func (c *Core) startSave(r saveRequest) {
 		c.saves.waiting = append(c.saves.waiting, r)
 		return
 	}
-	c.flush(nil)
+	c.pending.due = true // the file gets what the document does not have yet
 	c.saves.number++
 	r.number = c.saves.number
 	c.saves.current = &r
-	c.saves.dirty = false
-	c.emit(SaveFile{Number: r.number, Path: r.path, Overwrite: r.overwrite, Final: r.final, Automatic: r.from == nil})
+	c.saves.dirty, c.saves.starting = false, true
+	c.after(SaveFile{Number: r.number, Path: r.path, Overwrite: r.overwrite, Final: r.final, Automatic: r.from == nil})
 }
 
 func (c *Core) saveFinished(ev SaveFinished) {
@@ -83,7 +84,16 @@ func (c *Core) saveFinished(ev SaveFinished) {
 		c.saves.dirty = true
 	}
 	if cur.from != nil {
-		c.emit(Respond{To: *cur.from, Result: saveResult(ev), Body: saveBody(ev)})
+		c.after(Respond{To: *cur.from, Result: saveResult(ev), Body: saveBody(ev)})
+	}
+	if c.RefusedClosing() {
+		for _, r := range c.saves.waiting {
+			if r.from != nil {
+				c.refuse(SaveRequested{From: *r.from})
+			}
+		}
+		c.saves.waiting = nil
+		return
 	}
 	if len(c.saves.waiting) > 0 {
 		next := c.saves.waiting[0]

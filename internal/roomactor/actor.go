@@ -12,6 +12,7 @@ import (
 	"runt/internal/blob"
 	"runt/internal/domain"
 	"runt/internal/env"
+	"runt/internal/failpoint"
 	"runt/internal/journal"
 	"runt/internal/kernel"
 	"runt/internal/notebook"
@@ -36,6 +37,10 @@ type Registry interface {
 	Bind(id domain.NotebookID, path string) (takenBy domain.NotebookID, err error)
 	// Forget takes a room out of the list, if it is still this one.
 	Forget(r *Room)
+	// Failed tells of a room that ended by a fault, before Forget. It is to be loaded again from what is left of it.
+	Failed(w Wreck)
+	// Archived returns the record of an execution that was archived.
+	Archived(ctx context.Context, id domain.ExecutionID) (wire.ExecutionRecord, bool)
 	// Archive keeps the record of an execution that left its document.
 	Archive(rec wire.ExecutionRecord)
 	// Clone makes a room of its own, in memory only, from saved cells.
@@ -78,6 +83,9 @@ type Room struct {
 	infoMu sync.Mutex // guards info
 	info   Info
 
+	unclaimedMu sync.Mutex            // guards unclaimed
+	unclaimed   map[*kernel.Host]bool // started, and not with the actor yet
+
 	// Everything below belongs to the actor.
 	core       *room.Core
 	events     []room.Event
@@ -89,6 +97,9 @@ type Room struct {
 	docs       [numDocs]*document
 	journal    *journal.Journal // nil for a room in memory only
 	durable    chan struct{}    // of capacity 1: the journal got further
+	refused    chan struct{}    // of capacity 1: the disk refused to take the journal
+	runState   []byte           // of the last change of the runtime state document
+	compacted  int64            // size of the journal when it was last rewritten
 	waits      []durableWait
 	gates      []*gate
 	peers      map[room.PeerID]*peer
@@ -132,7 +143,7 @@ func newRoom(deps Deps, id domain.NotebookID) *Room {
 		inbox: make(chan func(), inboxSize), stop: make(chan struct{}), gone: make(chan struct{}),
 		ctx: ctx, cancel: cancel, core: room.New(deps.Config, deps.IDs),
 		durable: make(chan struct{}, 1), peers: map[room.PeerID]*peer{}, timers: map[room.Timer]*time.Timer{},
-		cells: map[domain.CellID]bool{},
+		cells: map[domain.CellID]bool{}, refused: make(chan struct{}, 1), unclaimed: map[*kernel.Host]bool{},
 	}
 }
 
@@ -171,6 +182,8 @@ func (r *Room) run() {
 			r.guard(f)
 		case <-r.durable:
 			r.guard(r.releaseDurable)
+		case <-r.refused:
+			r.guard(r.failDurable)
 		case <-r.stop:
 			return
 		}
@@ -189,6 +202,9 @@ func (r *Room) guard(f func()) {
 			r.failed = true
 		}
 	}()
+	if err := failpoint.Inject("roomactor/step"); err != nil {
+		panic(err)
+	}
 	f()
 	r.publishInfo()
 }
@@ -224,11 +240,18 @@ func (r *Room) call(ctx context.Context, f func()) error {
 var errGone = domain.Errorf(domain.CodeNotebookUnavailable, "The notebook was closed.").
 	WithHint("Connect to it again.")
 
-// start runs f in a goroutine of the room. f must end soon after r.ctx does.
+// start runs f in a goroutine of the room. f must end soon after r.ctx does. A
+// panic in it is one of the room.
 func (r *Room) start(f func(ctx context.Context)) {
 	r.wg.Add(1)
 	go func() {
 		defer r.wg.Done()
+		defer func() {
+			if v := recover(); v != nil {
+				r.log.Error("room failed", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+				r.post(func() { r.failed = true })
+			}
+		}()
 		f(r.ctx)
 	}()
 }
@@ -253,7 +276,11 @@ func (r *Room) teardown() {
 	}
 	r.closeWatcher()
 	r.wg.Wait()
+	r.discardUnclaimed()
 	r.closeJournal()
+	if r.failed {
+		r.deps.Registry.Failed(r.wreck())
+	}
 	for _, d := range r.docs {
 		d.engine.Close()
 	}
@@ -286,9 +313,11 @@ func (r *Room) perform(e room.Effect) {
 	case room.StopTimer:
 		r.stopTimer(e.Timer)
 	case room.Respond:
-		r.respond(e.To.Peer, e.To.RequestID, e.Result, e.Body)
+		r.performRespond(e)
 	case room.Answer:
-		r.answer(e)
+		r.answer(e.To, e.Execution)
+	case room.AnswerArchived:
+		r.answerArchived(e)
 	case room.EditRuntime:
 		r.editRuntime(e)
 	case room.PointCell:
@@ -300,7 +329,7 @@ func (r *Room) perform(e room.Effect) {
 	case room.SaveFile:
 		r.saveFile(e)
 	case room.JournalBarrier:
-		r.afterDurable(r.journalEnd(), func() { r.handle(room.BarrierReached{}) })
+		r.durableOr(r.journalEnd(), func() { r.handle(room.BarrierReached{}) }, func(error) { r.handle(room.BarrierFailed{}) })
 	case room.CloseWatcher:
 		r.closeWatcher()
 		r.handle(room.WatcherClosed{})
@@ -335,6 +364,8 @@ func (r *Room) stopTimer(name room.Timer) {
 // evicted ends the room after its ordered shut-down.
 func (r *Room) evicted() {
 	r.log.Info("room evicted")
-	r.forgetJournal()
+	if !r.forgetJournal() {
+		r.compact(compactSmall)
+	}
 	r.stopped.Do(func() { close(r.stop) })
 }

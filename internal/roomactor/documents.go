@@ -1,8 +1,10 @@
 package roomactor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"runt/internal/automerge"
 	"runt/internal/domain"
@@ -33,7 +35,7 @@ type document struct {
 // Types of journal records. The numbers are in files: never reuse one.
 const (
 	recMeta            byte = 1 // JSON of roomMeta
-	recHostSeq         byte = 2 // JSON of hostProgress
+	recStep            byte = 3 // a runtimeStep and changes of the runtime state document
 	recNotebookSave    byte = 10
 	recRuntimeSave     byte = 11
 	recCommsSave       byte = 12
@@ -44,12 +46,6 @@ const (
 	recCommentsChanges byte = 23
 )
 
-// hostProgress says up to which event of which host the documents are complete.
-type hostProgress struct {
-	Dir string `json:"dir"`
-	Seq uint64 `json:"seq"`
-}
-
 func (r *Room) setDocs(nb *notebook.Doc, rs *runtimestate.Doc, comms, comments *automerge.Doc) {
 	r.nb, r.rs = nb, rs
 	r.docs = [numDocs]*document{
@@ -58,12 +54,6 @@ func (r *Room) setDocs(nb *notebook.Doc, rs *runtimestate.Doc, comms, comments *
 		{engine: comms, frame: wire.FrameCommsSync, record: recCommsChanges},
 		{engine: comments, frame: wire.FrameCommentsSync, record: recCommentsChanges},
 	}
-}
-
-// durableWait is something to do once the journal is on disk up to a position.
-type durableWait struct {
-	pos uint64
-	do  func()
 }
 
 // record appends to the journal and returns the position that has to be durable
@@ -82,29 +72,6 @@ func (r *Room) journalEnd() uint64 {
 	return r.journal.Append()
 }
 
-// afterDurable calls do, in the actor, once the journal is on disk up to pos.
-func (r *Room) afterDurable(pos uint64, do func()) {
-	if r.journal == nil || r.journal.Durable() >= pos {
-		do()
-		return
-	}
-	r.waits = append(r.waits, durableWait{pos, do})
-}
-
-// releaseDurable does what waited for the journal.
-func (r *Room) releaseDurable() {
-	durable := r.journal.Durable()
-	n := 0
-	for n < len(r.waits) && r.waits[n].pos <= durable {
-		n++
-	}
-	ready := r.waits[:n]
-	r.waits = append([]durableWait(nil), r.waits[n:]...)
-	for _, w := range ready {
-		w.do()
-	}
-}
-
 // changed journals an update of a document and sends it to the peers. The one
 // it came from, if any, is acknowledged when it is durable.
 func (r *Room) changed(doc int, upd automerge.Update, from *peer, extra ...journal.Record) uint64 {
@@ -112,6 +79,10 @@ func (r *Room) changed(doc int, upd automerge.Update, from *peer, extra ...journ
 	if len(upd.Changes) > 0 {
 		recs = append([]journal.Record{{Type: r.docs[doc].record, Data: upd.Changes}}, extra...)
 	}
+	return r.publish(doc, upd, from, recs)
+}
+
+func (r *Room) publish(doc int, upd automerge.Update, from *peer, recs []journal.Record) uint64 {
 	pos := r.record(recs...)
 	if from != nil && len(upd.Changes) > 0 {
 		from.holdUntil[doc] = pos
@@ -132,6 +103,8 @@ func (r *Room) pump(doc int) {
 	}
 }
 
+// editRuntime performs a change of the runtime state. The core takes it for
+// written: when it cannot be, the room is loaded again from its journal.
 func (r *Room) editRuntime(e room.EditRuntime) {
 	upd, err := r.rs.Edit(func(tx *runtimestate.Tx) error {
 		for _, op := range e.Ops {
@@ -142,17 +115,29 @@ func (r *Room) editRuntime(e room.EditRuntime) {
 		return nil
 	})
 	if err != nil {
-		r.log.Error("runtime state edit failed", "error", err)
-		return
+		panic(fmt.Errorf("roomactor: edit runtime state: %w", err))
 	}
-	var extra []journal.Record
-	if e.Seq > 0 && r.host != nil {
-		extra = append(extra, r.host.progressRecord(e.Seq))
+	step := runtimeStep{Notes: e.Notes}
+	if e.Seq > 0 && r.host != nil && e.Seq > r.host.written {
+		r.host.written = e.Seq
+		step.Host, step.Seq = r.host.dir, e.Seq
 	}
-	pos := r.changed(docRuntime, upd, nil, extra...)
-	if host := r.host; e.Seq > 0 && host != nil {
-		r.afterDurable(pos, func() { host.ack(e.Seq) })
+	same := bytes.Equal(r.runState, e.State)
+	r.runState = e.State
+	step.State = e.State
+	var recs []journal.Record
+	if same && step.Seq == 0 && len(step.Notes) == 0 {
+		if len(upd.Changes) > 0 {
+			recs = []journal.Record{{Type: recRuntimeChanges, Data: upd.Changes}}
+		}
+	} else {
+		recs = []journal.Record{step.record(upd.Changes)}
 	}
+	pos := r.publish(docRuntime, upd, nil, recs)
+	if host := r.host; step.Seq > 0 {
+		r.afterDurable(pos, func() { host.ack(step.Seq) })
+	}
+	r.compact(compactAt)
 }
 
 func (r *Room) pointCell(e room.PointCell) {
@@ -165,7 +150,6 @@ func (r *Room) pointCell(e room.PointCell) {
 		return
 	}
 	r.changed(docNotebook, upd, nil)
-	r.handle(room.DocumentChanged{})
 }
 
 func (r *Room) putBlob(e room.PutBlob) {
@@ -177,16 +161,20 @@ func (r *Room) putBlob(e room.PutBlob) {
 // notebookChanged tells the core that a peer changed the notebook.
 func (r *Room) notebookChanged() {
 	r.handle(room.DocumentChanged{})
-	r.forgetCells()
+	r.noteCells()
+	r.compact(compactAt)
 }
 
-// forgetCells tells the core which cells are gone.
-func (r *Room) forgetCells() {
+// noteCells tells the core which cells are gone and which are new.
+func (r *Room) noteCells() {
 	now := map[domain.CellID]bool{}
+	var added, removed []domain.CellID
 	for _, id := range r.nb.Order() {
 		now[id] = true
+		if !r.cells[id] {
+			added = append(added, id)
+		}
 	}
-	var removed []domain.CellID
 	for id := range r.cells {
 		if !now[id] {
 			removed = append(removed, id)
@@ -196,6 +184,20 @@ func (r *Room) forgetCells() {
 	if len(removed) > 0 {
 		r.handle(room.CellsRemoved{Cells: removed})
 	}
+	if added = r.pointless(added); len(added) > 0 {
+		r.handle(room.CellsAdded{Cells: added})
+	}
+}
+
+// pointless returns the cells that point at no execution.
+func (r *Room) pointless(ids []domain.CellID) []domain.CellID {
+	var out []domain.CellID
+	for _, id := range ids {
+		if c, ok := r.nb.Cell(id); ok && c.ExecutionID == "" {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 func (r *Room) archive(x room.Execution) {

@@ -23,9 +23,12 @@ const (
 	baseFile    = "base.ipynb" // the notebook file as last read or written
 )
 
-// compactAt is the size of a journal above which it is rewritten from its
-// documents, unless those alone are larger than half of it.
-const compactAt = 8 << 20
+// A journal is rewritten from its documents when it is larger than this, and
+// twice as large as after the last time.
+const (
+	compactAt    = 8 << 20  // while the room is open
+	compactSmall = 64 << 10 // when it is closed
+)
 
 func (r *Room) dir() string { return filepath.Join(r.deps.RoomsDir, string(r.id)) }
 
@@ -43,7 +46,13 @@ func (r *Room) journalOptions() journal.Options {
 			default:
 			}
 		},
-		OnError: func(err error) { r.log.Error("journal not written", "error", err) },
+		OnError: func(err error) {
+			r.log.Error("journal not written", "error", err)
+			select {
+			case r.refused <- struct{}{}:
+			default:
+			}
+		},
 	}
 }
 
@@ -83,33 +92,56 @@ func (r *Room) fullRecords() []journal.Record {
 		}
 		recs = append(recs, journal.Record{Type: recNotebookSave + byte(i), Data: b})
 	}
+	step := runtimeStep{State: r.runState, Notes: r.core.Notes()}
 	if r.host != nil {
-		recs = append(recs, r.host.progressRecord(r.core.HostSeq()))
+		step.Host, step.Seq = r.host.dir, r.host.written
 	}
-	return recs
+	return append(recs, step.record(nil))
 }
 
-// forgetJournal removes what is kept of a room that closes when its file has everything.
-func (r *Room) forgetJournal() {
-	if r.journal == nil || r.kind != FileBacked || r.core.Status().Dirty {
+// compact rewrites the journal when it is larger than limit and has grown enough.
+func (r *Room) compact(limit int64) {
+	if r.journal == nil || r.journal.Size() < max(limit, 2*r.compacted) {
 		return
+	}
+	recs := r.fullRecords()
+	if recs == nil {
+		return
+	}
+	r.compacted = 0
+	for _, rec := range recs {
+		r.compacted += int64(len(rec.Data))
+	}
+	r.log.Debug("journal rewritten", "from", r.journal.Size(), "to", r.compacted)
+	r.journal.Rewrite(recs)
+}
+
+// forgetJournal removes what is kept of a room that closes when its file has
+// everything. It returns whether it did.
+func (r *Room) forgetJournal() bool {
+	if r.journal == nil || r.kind != FileBacked || r.core.Status().Dirty {
+		return false
 	}
 	r.closeJournal()
 	if err := os.RemoveAll(r.dir()); err != nil {
 		r.log.Warn("journal not removed", "error", err)
 	}
+	return true
 }
 
 // recovered is what a journal says.
 type recovered struct {
 	meta  roomMeta
 	docs  [numDocs][]byte
-	host  hostProgress
+	host  string // folder of the kernel host
+	seq   uint64 // its last event that is in the documents
+	state []byte
+	notes map[domain.ExecutionID]string
 	found bool
 }
 
 func readRecords(recs []journal.Record) (recovered, error) {
-	var out recovered
+	out := recovered{notes: map[domain.ExecutionID]string{}}
 	for _, rec := range recs {
 		switch {
 		case rec.Type == recMeta:
@@ -117,18 +149,34 @@ func readRecords(recs []journal.Record) (recovered, error) {
 				return out, fmt.Errorf("decode room record: %w", err)
 			}
 			out.found = true
-		case rec.Type == recHostSeq:
-			if err := json.Unmarshal(rec.Data, &out.host); err != nil {
-				return out, fmt.Errorf("decode host record: %w", err)
+		case rec.Type == recStep:
+			step, changes, err := readStep(rec.Data)
+			if err != nil {
+				return out, err
 			}
+			out.take(step)
+			out.change(docRuntime, changes)
 		case rec.Type >= recNotebookSave && rec.Type < recNotebookSave+numDocs:
 			out.docs[rec.Type-recNotebookSave] = rec.Data
 		case rec.Type >= recNotebookChanges && rec.Type < recNotebookChanges+numDocs:
-			i := rec.Type - recNotebookChanges
-			out.docs[i] = append(out.docs[i][:len(out.docs[i]):len(out.docs[i])], rec.Data...)
+			out.change(int(rec.Type-recNotebookChanges), rec.Data)
 		}
 	}
 	return out, nil
+}
+
+func (s *recovered) take(step runtimeStep) {
+	if step.Host != "" {
+		s.host, s.seq = step.Host, step.Seq
+	}
+	s.state = step.State
+	for _, n := range step.Notes {
+		s.notes[n.Execution] = n.Text
+	}
+}
+
+func (s *recovered) change(doc int, changes []byte) {
+	s.docs[doc] = append(s.docs[doc][:len(s.docs[doc]):len(s.docs[doc])], changes...)
 }
 
 // Restore makes the room of a notebook from its journal. adopt is the folder of
@@ -141,7 +189,15 @@ func Restore(ctx context.Context, deps Deps, id domain.NotebookID, adopt string)
 			WithHint("Run runt doctor; nothing was changed.")
 	}
 	r.journal = j
-	state, err := readRecords(rec.Records)
+	if rec.Torn || rec.Corrupt != "" {
+		r.log.Warn("journal was damaged", "torn", rec.Torn, "kept", rec.Corrupt)
+	}
+	return r.restore(ctx, rec.Records, adopt)
+}
+
+// restore makes the room from records.
+func (r *Room) restore(ctx context.Context, recs []journal.Record, adopt string) (*Room, error) {
+	state, err := readRecords(recs)
 	if err == nil && !state.found {
 		err = errors.New("it has no room record")
 	}
@@ -151,14 +207,12 @@ func Restore(ctx context.Context, deps Deps, id domain.NotebookID, adopt string)
 	if err != nil {
 		r.cancel(errGone)
 		r.closeJournal()
-		return nil, domain.Errorf(domain.CodeNotebookUnavailable, "The journal of notebook %s cannot be used: %w", id, err).
+		return nil, domain.Errorf(domain.CodeNotebookUnavailable, "The journal of notebook %s cannot be used: %w", r.id, err).
 			WithHint("Run runt doctor; nothing was changed.")
 	}
-	if rec.Torn || rec.Corrupt != "" {
-		r.log.Warn("journal was damaged", "torn", rec.Torn, "kept", rec.Corrupt)
-	}
+	r.runState = state.state
 	r.restoreFile(state.meta)
-	r.restoreExecutions()
+	r.restoreExecutions(state)
 	r.restoreKernel(ctx, state, adopt)
 	return r, nil
 }
@@ -198,67 +252,85 @@ func (r *Room) restoreFile(m roomMeta) {
 	}
 }
 
-func (r *Room) restoreExecutions() {
-	latest := map[domain.CellID]domain.ExecutionID{}
+func (r *Room) restoreExecutions(s recovered) {
+	kept := room.Restored{Latest: map[domain.CellID]domain.ExecutionID{}, Kernel: r.rs.Kernel(), Input: r.rs.InputRequest(),
+		Notes: s.notes, State: s.state, Text: func(ref map[string]any) (string, bool) {
+			b, err := content(ref, r.deps.Blobs)
+			return string(b), err == nil
+		}}
 	for _, c := range r.nb.Cells() {
 		if c.ExecutionID != "" {
-			latest[c.ID] = domain.ExecutionID(c.ExecutionID)
+			kept.Latest[c.ID] = domain.ExecutionID(c.ExecutionID)
 		}
 	}
-	var execs []room.Execution
 	for _, x := range r.rs.Executions() {
-		execs = append(execs, room.Execution{ID: domain.ExecutionID(x.ID), Cell: domain.CellID(x.CellID), Status: x.Status,
+		kept.Executions = append(kept.Executions, room.Execution{ID: domain.ExecutionID(x.ID), Cell: domain.CellID(x.CellID), Status: x.Status,
 			Source: x.Source, Submitter: x.Submitter, Count: x.Count, Success: x.Success, Seq: x.Seq, Outputs: x.Outputs, Created: r.deps.Now()})
 	}
-	_, queued := r.rs.Queue()
-	ids := make([]domain.ExecutionID, len(queued))
-	for i, q := range queued {
-		ids[i] = domain.ExecutionID(q)
+	executing, queued := r.rs.Queue()
+	kept.Running = domain.ExecutionID(executing)
+	for _, q := range queued {
+		kept.Queued = append(kept.Queued, domain.ExecutionID(q))
 	}
-	r.core.Restore(execs, latest, ids)
+	r.core.Restore(kept)
 }
 
 // restoreKernel adopts the host that still runs for the room, or ends what the
 // lost kernel was running, and starts the actor.
 func (r *Room) restoreKernel(ctx context.Context, s recovered, adopt string) {
 	var host *kernel.Host
+	seq := uint64(0)
 	if adopt != "" {
-		from := uint64(0)
-		if s.host.Dir == adopt {
-			from = s.host.Seq
+		if s.host == adopt {
+			seq = s.seq
 		}
-		var err error
-		if host, err = kernel.Adopt(ctx, adopt, from, r.log); err != nil {
-			r.log.Warn("kernel host not adopted", "dir", adopt, "error", err)
-			host = nil
-		}
+		host = r.adopt(ctx, adopt, seq)
 	}
-	executing, _ := r.rs.Queue()
 	hadKernel := r.rs.Kernel().Lifecycle
+	another := host != nil && s.host != "" && s.host != adopt // than the one that had what was running
 	r.goLive(false)
 	r.post(func() {
-		if host != nil {
-			r.adopted(host, adopt, domain.ExecutionID(executing))
-			return
+		if host == nil || another {
+			r.handle(room.HostLost{Reason: "The kernel was lost while the daemon was down.", Hint: "Run the cell again."})
 		}
-		for _, e := range r.core.AbandonUnfinished(r.deps.Now(), "The kernel was lost while the daemon was down.", "Run the cell again.") {
-			r.perform(e)
-		}
-		if hadKernel != room.NotStarted && hadKernel != room.Shutdown {
+		switch {
+		case host != nil:
+			r.adopted(host, adopt, seq)
+		case hadKernel != room.NotStarted && hadKernel != room.Shutdown:
 			r.handle(room.LaunchRequested{Automatic: true})
+		}
+		if r.kind == FileBacked {
+			r.handle(room.DocumentChanged{}) // whether the file has everything is not known
 		}
 	})
 }
 
+// adopt connects to a host. One that cannot be reached is ended.
+func (r *Room) adopt(ctx context.Context, dir string, seq uint64) *kernel.Host {
+	host, err := kernel.Adopt(ctx, dir, seq, r.log)
+	if err == nil {
+		return host
+	}
+	r.log.Warn("kernel host not adopted", "dir", dir, "error", err)
+	m, err := kernel.ReadManifest(dir)
+	if err == nil {
+		err = kernel.Reap(m)
+	}
+	if err != nil {
+		r.log.Warn("kernel host not reaped", "dir", dir, "error", err)
+	}
+	return nil
+}
+
 // adopted takes over a host. Its events follow from where the documents end.
-func (r *Room) adopted(host *kernel.Host, dir string, executing domain.ExecutionID) {
+func (r *Room) adopted(host *kernel.Host, dir string, seq uint64) {
 	m, err := kernel.ReadManifest(dir)
 	if err != nil {
 		r.log.Warn("manifest of a kernel host not read", "dir", dir, "error", err)
 	}
 	ready := host.Welcome().Phase == "ready"
-	r.handle(room.HostAdopted{Kernel: kernelInfo(m.KernelName, m.Language, m.EnvSource),
-		Running: executing, Ready: ready})
-	r.hold(&hostHandle{room: r, host: host, dir: dir, generation: r.core.Generation(), done: make(chan struct{})})
-	r.log.Info("kernel host adopted", "dir", dir, "execution", string(executing), "ready", ready)
+	r.host = &hostHandle{room: r, host: host, dir: dir, generation: r.core.Generation() + 1, written: seq, done: make(chan struct{})}
+	r.handle(room.HostAdopted{Kernel: kernelInfo(m.KernelName, m.Language, m.EnvSource), Ready: ready, Seq: seq})
+	r.hold(r.host)
+	r.log.Info("kernel host adopted", "dir", dir, "seq", seq, "ready", ready)
 }

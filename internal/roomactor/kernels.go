@@ -13,7 +13,6 @@ import (
 
 	"runt/internal/domain"
 	"runt/internal/env"
-	"runt/internal/journal"
 	"runt/internal/kernel"
 	"runt/internal/notebook"
 	"runt/internal/room"
@@ -35,16 +34,8 @@ type hostHandle struct {
 	host       *kernel.Host
 	dir        string
 	generation uint64
-	skip       uint64 // events up to there are in the documents already
+	written    uint64 // number of the last event that is in the documents
 	done       chan struct{}
-}
-
-func (h *hostHandle) progressRecord(seq uint64) journal.Record {
-	b, err := json.Marshal(hostProgress{Dir: h.dir, Seq: seq})
-	if err != nil {
-		panic(fmt.Sprintf("roomactor: host progress: %v", err)) // two plain fields always encode
-	}
-	return journal.Record{Type: recHostSeq, Data: b}
 }
 
 func (h *hostHandle) ack(seq uint64) { h.host.Ack(seq) }
@@ -66,7 +57,7 @@ func (r *Room) performKernel(e room.Effect) {
 	case room.HostExecute:
 		trace.Mark("room.dispatch", string(e.Execution))
 		r.hostDo("execute", func(h *kernel.Host) error {
-			return h.Execute(kernel.Execute{ID: string(e.Execution), Code: e.Source, StoreHistory: true, AllowStdin: e.Input, StopOnError: true})
+			return h.Execute(kernel.Execute{ID: string(e.Execution), Code: e.Source, Tag: e.Note, StoreHistory: true, AllowStdin: e.Input, StopOnError: true})
 		})
 	case room.HostInterrupt:
 		r.hostDo("interrupt", func(h *kernel.Host) error { return h.Interrupt(string(e.Execution)) })
@@ -150,10 +141,21 @@ func (r *Room) launch(e room.LaunchKernel) {
 			r.post(func() { r.handle(room.LaunchFailed{Generation: e.Generation, Err: launchError(err)}) })
 			return
 		}
-		if !r.post(func() { r.hostStarted(e.Generation, host, dir, spec) }) {
-			r.discard(host)
-		}
+		r.unclaimedMu.Lock()
+		r.unclaimed[host] = true
+		r.unclaimedMu.Unlock()
+		r.post(func() { r.hostStarted(e.Generation, host, dir, spec) })
 	})
+}
+
+// discardUnclaimed ends the hosts that were started and never reached the actor.
+func (r *Room) discardUnclaimed() {
+	r.unclaimedMu.Lock()
+	defer r.unclaimedMu.Unlock()
+	for host := range r.unclaimed {
+		r.discard(host)
+	}
+	clear(r.unclaimed)
 }
 
 // Environment sources of protocol v4 that are made here. Clients know a closed
@@ -219,12 +221,15 @@ func (r *Room) discard(host *kernel.Host) {
 }
 
 func (r *Room) hostStarted(generation uint64, host *kernel.Host, dir string, spec kernel.LaunchSpec) {
+	r.unclaimedMu.Lock()
+	delete(r.unclaimed, host)
+	r.unclaimedMu.Unlock()
 	if generation != r.core.Generation() {
 		r.start(func(context.Context) { r.discard(host) })
 		return
 	}
 	r.hold(&hostHandle{room: r, host: host, dir: dir, generation: generation, done: make(chan struct{})})
-	r.record(r.host.progressRecord(0))
+	r.record(runtimeStep{Host: dir, State: r.runState}.record(nil))
 	r.noteKernel(spec)
 	r.handle(room.HostStarted{Generation: generation, Kernel: kernelInfo(spec.KernelName, spec.Language, spec.EnvSource)})
 }
@@ -302,15 +307,19 @@ func (r *Room) hear(ctx context.Context, h *hostHandle) {
 
 func (r *Room) kernelEvents(h *hostHandle, batch []kernel.Event) {
 	for _, ev := range batch {
-		if ev.Seq == 0 || ev.Seq > h.skip {
-			r.kernelEvent(h, ev)
-		}
+		r.kernelEvent(h, ev)
 	}
 }
 
 func (r *Room) kernelEvent(h *hostHandle, ev kernel.Event) {
 	id := domain.ExecutionID(ev.ExecutionID)
 	switch ev.Kind {
+	case kernel.EventAccepted:
+		accepted := room.KernelAccepted{Generation: h.generation, Seq: ev.Seq, Execution: id}
+		if ev.Execute != nil {
+			accepted.Source, accepted.Note = ev.Execute.Code, ev.Execute.Tag
+		}
+		r.handle(accepted)
 	case kernel.EventReady:
 		r.handle(room.KernelReady{Generation: h.generation, Seq: ev.Seq})
 	case kernel.EventMessage:
@@ -328,7 +337,7 @@ func (r *Room) kernelEvent(h *hostHandle, ev kernel.Event) {
 		password, _ := content["password"].(bool)
 		r.handle(room.KernelWantsInput{Generation: h.generation, Seq: ev.Seq, Execution: id, Prompt: prompt, Password: password})
 	case kernel.EventDone:
-		done := room.ExecutionEnded{Generation: h.generation, Seq: ev.Seq, Execution: id, Status: ev.Done.Status}
+		done := room.ExecutionEnded{Generation: h.generation, Seq: ev.Seq, Execution: id, Status: ev.Done.Status, Reason: ev.Done.Reason}
 		if ev.Done.Count != nil {
 			done.Count = *ev.Done.Count
 		}

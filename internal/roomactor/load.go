@@ -235,7 +235,7 @@ func (r *Room) fillFromFile(file *ipynb.File) error {
 		}
 		return nil
 	})
-	r.core.Restore(list, latest, nil)
+	r.core.Restore(room.Restored{Executions: list, Latest: latest, Kernel: r.rs.Kernel()})
 	return err
 }
 

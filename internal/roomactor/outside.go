@@ -119,7 +119,7 @@ func (r *Room) applyMerge(ops []merge.Op) error {
 		return err
 	}
 	r.changed(docNotebook, upd, nil)
-	r.forgetCells()
+	r.noteCells()
 	var loaded []room.Execution
 	for _, op := range ops {
 		if op.Kind == merge.OpAdd || op.Kind == merge.OpOutputs {

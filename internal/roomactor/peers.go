@@ -275,22 +275,25 @@ func (r *Room) respond(to room.PeerID, requestID, result string, body any) {
 }
 
 // answer tells the caller of an execution its end ahead of the documents.
-func (r *Room) answer(e room.Answer) {
-	p := r.peers[e.To.Peer]
-	if p == nil {
-		return
-	}
-	x := e.Execution
+func (r *Room) answer(to room.Caller, x room.Execution) {
 	done := wire.ExecutionDone{ExecutionID: string(x.ID), CellID: string(x.Cell), Status: x.Status, ExecutionCount: x.Count,
 		Success: x.Success, Outputs: manifestsJSON(x.Outputs), Reason: x.Reason, Hint: x.Hint}
 	if !x.Started.IsZero() && !x.Ended.IsZero() {
 		done.Seconds = x.Ended.Sub(x.Started).Seconds()
 	}
+	r.done(to, done)
+}
+
+func (r *Room) done(to room.Caller, done wire.ExecutionDone) {
+	p := r.peers[to.Peer]
+	if p == nil {
+		return
+	}
 	b, err := wire.EncodeExecution(done)
 	if err != nil {
-		r.log.Error("execution not encoded", "execution", string(x.ID), "error", err)
+		r.log.Error("execution not encoded", "execution", done.ExecutionID, "error", err)
 		return
 	}
 	p.sendFailed(p.conn.Send(wire.FrameExecution, b))
-	trace.Mark("room.answer", string(x.ID))
+	trace.Mark("room.answer", done.ExecutionID)
 }

@@ -112,8 +112,8 @@ func (r *Room) dispatch(p *peer, req wire.Request) {
 	case wire.ActionSaveNotebook:
 		r.handle(room.SaveRequested{From: from, Path: req.Path, Overwrite: req.Overwrite || !p.ours})
 	case wire.ActionAcknowledgeSync:
-		r.afterDurable(r.journalEnd(), func() {
-			r.respond(p.id, req.ID, wire.ResultSyncAcknowledged, wire.SyncAcknowledged{Heads: r.headsHex()})
+		r.respondDurably(p.id, req.ID, func() (string, any) {
+			return wire.ResultSyncAcknowledged, wire.SyncAcknowledged{Heads: r.headsHex()}
 		})
 	case wire.ActionSetKeepAlive:
 		if req.KeepAliveSecs != nil {

@@ -2,6 +2,7 @@ package termtext
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -311,4 +312,19 @@ func glyphs(line string) []glyph {
 		out = append(out, glyph{pre: pre, r: ' '})
 	}
 	return out
+}
+
+// Cursor returns what has to be written to a screen made by FromText from String
+// so that it goes on as this one does: "" when the cursor is at the end.
+func (s *Screen) Cursor() string {
+	out := ""
+	if n := len(s.win); n > 0 {
+		if up := n - 1 - s.row; up > 0 {
+			out = fmt.Sprintf("\x1b[%dA", up)
+		}
+		if out != "" || s.col != len(s.win[s.row]) {
+			out += fmt.Sprintf("\x1b[%dG", s.col+1)
+		}
+	}
+	return out + s.partial
 }
