@@ -398,6 +398,9 @@ func (h *Host) order(cmd link.Command) error {
 	}
 	h.mu.Lock()
 	err = h.over
+	if cmd.Op == link.OpShutdown && h.ctx.Err() == nil {
+		err = nil // the host outlives its kernel until somebody has heard of its end
+	}
 	if err == nil {
 		h.orders = append(h.orders, o)
 	}

@@ -200,6 +200,23 @@ func TestK13_ShutdownLeavesNoProcess(t *testing.T) {
 	}
 }
 
+func TestShutdownAfterTheKernelDied(t *testing.T) {
+	t.Parallel()
+	c := start(t, toy(t))
+	c.begin(t, "exit 3")
+	if e := c.awaitKind(t, EventDied, ""); e.Exit.Code != 3 {
+		t.Errorf("died as %+v", e.Exit)
+	}
+	m := manifest(t, c)
+	if !hostAlive(m) {
+		t.Error("the host did not wait for somebody to hear of the end")
+	}
+	if err := c.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitTrue(t, patience, "end of the host", func() bool { return !hostAlive(m) })
+}
+
 func TestShutdownWhileStarting(t *testing.T) {
 	t.Parallel()
 	c := start(t, toy(t, "TOY_HANGS=1"))
@@ -216,7 +233,7 @@ func TestK01_AdoptReplaysEveryLineOnce(t *testing.T) {
 	t.Parallel()
 	first := start(t, pythonSpec(t))
 	first.run(t, "v = 'still here'").need(t)
-	id := first.begin(t, "import time\nfor i in range(400):\n  print(i, flush=True)\n  time.sleep(.002)")
+	id := first.begin(t, "import time\nfor i in range(200):\n  print(i, flush=True)\n  time.sleep(.002)")
 	first.awaitMessage(t, id, "stream")
 	if err := first.Close(); err != nil { // as when the daemon dies
 		t.Fatal(err)
@@ -242,7 +259,7 @@ func TestK01_AdoptReplaysEveryLineOnce(t *testing.T) {
 	all := append(had[:len(had):len(had)], second.events...)
 	second.mu.Unlock()
 	checkNumbers(t, all, 1)
-	checkLines(t, collect(t, all, id).stdout, 400)
+	checkLines(t, collect(t, all, id).stdout, 200)
 
 	third, err := Adopt(t.Context(), first.Dir(), 0, nil) // displaces the second
 	if err != nil {
@@ -255,7 +272,7 @@ func TestK01_AdoptReplaysEveryLineOnce(t *testing.T) {
 	}
 	w.mu.Lock()
 	checkNumbers(t, w.events, 1)
-	checkLines(t, collect(t, w.events, id).stdout, 400)
+	checkLines(t, collect(t, w.events, id).stdout, 200)
 	w.mu.Unlock()
 	if err := second.Close(); err != nil {
 		t.Error(err)

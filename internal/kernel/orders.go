@@ -86,8 +86,8 @@ func (h *Host) Request(ctx context.Context, channel, msgType string, content any
 }
 
 // Shutdown ends the kernel, by force if need be, and the host, and returns when
-// both are gone. The last event is Died with Requested set. The receiver of
-// Events need not read meanwhile.
+// both are gone. The last event is Died with Requested set, unless the kernel had ended
+// before. Events that were not acknowledged stay on disk, for Adopt. The receiver of Events need not read meanwhile.
 func (h *Host) Shutdown(ctx context.Context) error {
 	if _, err := h.ask(ctx, link.Command{Op: link.OpShutdown}); err != nil {
 		select {

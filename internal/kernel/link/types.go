@@ -50,7 +50,7 @@ const (
 	EventInterrupt    EventKind = "interrupt"     // an interrupt was delivered, or given up; Interrupt is set
 	EventUnresponsive EventKind = "unresponsive"  // the heartbeat stopped; the kernel process is still there
 	EventDone         EventKind = "done"          // the execution is over; Done is set
-	EventDied         EventKind = "died"          // the kernel process ended; Exit is set, ExecutionID names what was running
+	EventDied         EventKind = "died"          // the kernel process ended, or its start was called off; Exit is set, ExecutionID names what was running
 	EventFailed       EventKind = "failed"        // the kernel could not be started; Exit is set
 	EventLost         EventKind = "lost"          // the host is gone or serves another daemon; Exit.Reason says which. Made by the daemon's side, Seq is 0
 )
