@@ -120,3 +120,39 @@ func thousands(n int64) string {
 	}
 	return s
 }
+
+// fit returns what text gives for the largest number of bytes it was tried with
+// at which its JSON has at most limit bytes.
+func fit(limit int, text func(bytes int) string) string {
+	const tries = 6
+	bytes := max(limit, 0)
+	s := text(bytes)
+	for range tries {
+		n := jsonSize(s)
+		if n <= limit || s == "" {
+			return s
+		}
+		bytes = min(bytes, len(s))*max(limit, 0)/n - 1
+		s = text(max(bytes, 0))
+	}
+	if jsonSize(s) > limit {
+		return ""
+	}
+	return s
+}
+
+// jsonSize returns how many bytes s takes in a JSON string, without the quotes.
+func jsonSize(s string) int {
+	n := len(s)
+	for _, r := range s {
+		switch {
+		case r == '"', r == '\\', r == '\n', r == '\t', r == '\r', r == '\b', r == '\f':
+			n++
+		case r < 0x20:
+			n += len(`\u0000`) - 1
+		case r == '\u2028', r == '\u2029':
+			n += len(`\u2028`) - utf8.RuneLen(r)
+		}
+	}
+	return n
+}

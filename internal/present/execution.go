@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
-// Limits of the text of an execution.
+// Limits of the text of an execution. Bytes are those of the text in JSON, which
+// is how it travels: with what is around it, a usual answer stays below 8,000
+// bytes and a full one below 60,000.
 const (
-	DefaultLimit = 8 << 10  // bytes
-	FullLimit    = 60 << 10 // bytes, when all was asked for
-	maxBlocks    = 24       // outputs shown; of more, the first and the last ones
+	DefaultLimit = 7_850
+	FullLimit    = 59_800 // when all was asked for
+	maxBlocks    = 24     // outputs shown; of more, the first and the last ones
 )
 
 // Statuses of an execution. Any other is shown as it is.
@@ -41,7 +43,7 @@ type ExecutionView struct {
 // Options say how much to show. The zero value is the default.
 type Options struct {
 	Full     bool   // whole tracebacks, and FullLimit
-	Limit    int    // bytes of text; 0: DefaultLimit, or FullLimit with Full
+	Limit    int    // bytes of text in JSON; 0: DefaultLimit, or FullLimit with Full
 	NoImages bool   // images are only named
 	Rest     string // how to get what is left out; "" means the call for ExecutionID
 }
@@ -69,10 +71,10 @@ func Execution(e ExecutionView, o Options) Result {
 	if s := state(e); s != "" {
 		head += "\n" + s
 	}
-	head = Cut(head, o.Limit/2)
+	head = fit(o.Limit/2, func(n int) string { return Cut(head, n) })
 	r := renderer{Options: o}
-	blocks := r.blocks(e.Outputs)
-	body := join(blocks, o.Limit-len(head)-1, o.Rest)
+	blocks := r.blocks(withoutEcho(e))
+	body := fit(o.Limit-jsonSize(head)-2, func(n int) string { return join(blocks, n, o.Rest) })
 	if body == "" && e.Status != StatusQueued && e.Status != StatusCancelled {
 		body = "(no output)"
 		if e.Status == StatusRunning {
@@ -92,9 +94,26 @@ func Outputs(outputs []Output, o Options) Result {
 		o.Limit = DefaultLimit
 	}
 	r := renderer{Options: o}
-	r.result.Text = join(r.blocks(outputs), o.Limit, o.Rest)
+	blocks := r.blocks(outputs)
+	r.result.Text = fit(o.Limit, func(n int) string { return join(blocks, n, o.Rest) })
 	return r.result
 }
+
+// withoutEcho returns the outputs without the error by which a notebook tells
+// why the kernel ended the cell, when the head of the answer tells it already.
+func withoutEcho(e ExecutionView) []Output {
+	last := len(e.Outputs) - 1
+	if last < 0 || e.Reason == "" {
+		return e.Outputs
+	}
+	if o := e.Outputs[last]; o.Type == TypeError && o.EName == kernelError && strings.HasPrefix(o.EValue, e.Reason) {
+		return e.Outputs[:last]
+	}
+	return e.Outputs
+}
+
+// kernelError is the name of errors that no code raised: the kernel died, was restarted, or did not start.
+const kernelError = "KernelError"
 
 func rest(executionID string, full bool) string {
 	switch {
@@ -143,8 +162,11 @@ func seconds(s float64) string {
 // state says what the status means, when the reader should know.
 func state(e ExecutionView) string {
 	var lines []string
+	if e.Status == StatusCancelled {
+		lines = append(lines, "Cancelled before it ran.")
+	}
 	if e.Reason != "" {
-		lines = append(lines, StripANSI(e.Reason))
+		lines = append(lines, strings.TrimSpace(StripANSI(e.Reason)))
 	}
 	switch e.Status {
 	case StatusRunning:
@@ -159,8 +181,6 @@ func state(e ExecutionView) string {
 			s += " behind " + plural(e.Ahead, "execution")
 		}
 		lines = append(lines, s+"; it has not begun. "+waitCall(e)+" waits for it.")
-	case StatusCancelled:
-		lines = append(lines, "Cancelled before it ran.")
 	}
 	if e.Hint != "" {
 		lines = append(lines, StripANSI(e.Hint))

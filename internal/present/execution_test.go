@@ -1,6 +1,7 @@
 package present
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestHeaderIsTheFirstLineAndBeginsWithTheCell(t *testing.T) {
 		{ExecutionView{CellID: "two\nlines\x1b[m", Status: StatusDone}, "two lines · done\n(no output)"},
 		{ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusQueued, Ahead: 2}, "c · queued · execution ex\nQueued behind 2 executions; it has not begun. get_results execution_id=ex wait_secs=30 waits for it."},
 		{ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusRunning, Waited: 30 * time.Second, Seconds: 30}, "c · running · execution ex · 30.0 s\nStill running after 30.0 s; this is the output so far. get_results execution_id=ex wait_secs=30 waits for the rest, interrupt_kernel stops it.\n(no output yet)"},
-		{ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusCancelled, Reason: "An earlier cell raised."}, "c · cancelled · execution ex\nAn earlier cell raised.\nCancelled before it ran."},
+		{ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusCancelled, Reason: "An earlier cell raised."}, "c · cancelled · execution ex\nCancelled before it ran.\nAn earlier cell raised."},
 		{ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusError, Reason: "The kernel died (signal 9).", Hint: "Call restart_kernel."}, "c · error · execution ex\nThe kernel died (signal 9).\nCall restart_kernel.\n(no output)"},
 	} {
 		if got := Execution(c.e, Options{}).Text; got != c.want {
@@ -89,7 +90,7 @@ func TestLongOutputsKeepHeadAndTail(t *testing.T) {
 	e := ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusDone, Outputs: []Output{stream("stdout", text.String())}}
 	r := Execution(e, Options{})
 	checkResult(t, "long", r, DefaultLimit)
-	if len(r.Text) < DefaultLimit*9/10 {
+	if jsonSize(r.Text) < DefaultLimit*9/10 {
 		t.Errorf("only %d bytes", len(r.Text))
 	}
 	for _, want := range []string{"\n0\n1\n2\n", "\n299999", " lines, 2.0 MB left out: get_results execution_id=ex full_output=true]", "c · done"} {
@@ -99,7 +100,7 @@ func TestLongOutputsKeepHeadAndTail(t *testing.T) {
 	}
 	full := Execution(e, Options{Full: true})
 	checkResult(t, "full", full, FullLimit)
-	if len(full.Text) < FullLimit*9/10 || strings.Contains(full.Text, "full_output") {
+	if jsonSize(full.Text) < FullLimit*9/10 || strings.Contains(full.Text, "full_output") {
 		t.Errorf("%d bytes: %.200s", len(full.Text), full.Text)
 	}
 }
@@ -213,5 +214,41 @@ func BenchmarkExecutionOfManyLines(b *testing.B) {
 	e := ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusDone, Outputs: []Output{stream("stdout", s.String())}}
 	for b.Loop() {
 		Execution(e, Options{})
+	}
+}
+
+func TestTextFitsItsLimitAsJSON(t *testing.T) {
+	for name, text := range map[string]string{
+		"short lines": strings.Repeat("7\n", 50_000),
+		"quotes":      strings.Repeat(`"\`, 50_000),
+		"one line":    strings.Repeat("x", 100_000),
+		"wide":        strings.Repeat("\u2028é", 50_000),
+		"one of many": strings.Repeat("x", 20_000) + strings.Repeat("\n\"\"\"", 20_000) + strings.Repeat("y", 20_000),
+	} {
+		r := Execution(ExecutionView{CellID: "c", ExecutionID: "e", Status: StatusDone, Outputs: []Output{{Type: TypeStream, Name: "stdout", Text: text}}}, Options{})
+		b, err := json.Marshal(r.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(b) - 2; n > DefaultLimit || n != jsonSize(r.Text) || n < DefaultLimit*4/5 {
+			t.Errorf("%s: %d bytes of JSON, counted as %d", name, n, jsonSize(r.Text))
+		}
+	}
+}
+
+func TestWhyAKernelEndedACellIsToldOnce(t *testing.T) {
+	const reason = "The kernel ended with exit code 42."
+	r := Execution(ExecutionView{Status: StatusError, Reason: reason, Hint: "Restart it.", Outputs: []Output{
+		{Type: TypeStream, Name: "stdout", Text: "last words\n"},
+		{Type: TypeError, EName: kernelError, EValue: reason + " Restart it.", Traceback: []string{reason + " Restart it."}},
+	}}, Options{})
+	if strings.Count(r.Text, reason) != 1 || strings.Count(r.Text, "Restart it.") != 1 || !strings.Contains(r.Text, "last words") {
+		t.Errorf("got\n%s", r.Text)
+	}
+	later := Execution(ExecutionView{Status: StatusError, Outputs: []Output{
+		{Type: TypeError, EName: kernelError, EValue: reason, Traceback: []string{reason}},
+	}}, Options{})
+	if strings.Count(later.Text, reason) != 1 || !strings.Contains(later.Text, kernelError) {
+		t.Errorf("later\n%s", later.Text)
 	}
 }

@@ -44,8 +44,8 @@ func recorded(t testing.TB) map[string][]Output {
 // checkResult fails when a result breaks what holds for all of them.
 func checkResult(t testing.TB, name string, r Result, limit int) {
 	t.Helper()
-	if len(r.Text) > limit {
-		t.Errorf("%s: %d bytes of text, limit %d", name, len(r.Text), limit)
+	if n := jsonSize(r.Text); n > limit {
+		t.Errorf("%s: %d bytes of text in JSON, limit %d", name, n, limit)
 	}
 	if i := strings.IndexFunc(r.Text, control); i >= 0 || !utf8.ValidString(r.Text) {
 		t.Errorf("%s: control character or broken UTF-8 at %d in %q", name, i, r.Text)

@@ -37,7 +37,7 @@ type frame struct {
 func Traceback(ename, evalue string, traceback []string, full bool) string {
 	message := Bounded(strings.TrimRight(ApplyTerminal(exception(ename, evalue)), "\n "), maxMessage, "")
 	raw := strings.TrimRight(ApplyTerminal(strings.Join(traceback, "\n")), "\n ")
-	if raw == "" {
+	if raw == "" || raw == strings.TrimSpace(ApplyTerminal(evalue)) {
 		return message
 	}
 	frames := splitFrames(raw)
