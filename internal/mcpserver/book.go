@@ -60,11 +60,16 @@ func (b *book) cellByID(ctx context.Context, id string) (notebook.Cell, error) {
 
 // notFound is the error about a cell that does not exist. It names near ones.
 func (b *book) notFound(id string) error {
-	_, err := b.doc().Edit(func(tx *notebook.Tx) error { return tx.SpliceSource(domain.CellID(id), 0, 0, "") })
-	if err == nil {
-		err = domain.Errorf(domain.CodeCellNotFound, "no cell %q in this notebook", id).WithHint("Call get_all_cells to see the ids.")
-	}
+	_, err := b.doc().Edit(func(tx *notebook.Tx) error { return missing(tx, domain.CellID(id)) })
 	return err
+}
+
+// missing is notFound for use within an edit.
+func missing(tx *notebook.Tx, id domain.CellID) error {
+	if err := tx.SpliceSource(id, 0, 0, ""); err != nil { // which changes nothing
+		return err
+	}
+	return domain.Errorf(domain.CodeCellNotFound, "no cell %q in this notebook", id).WithHint("Call get_all_cells to see the ids.")
 }
 
 // edit makes an edit as one change, gives the turn back, and returns once the

@@ -58,9 +58,16 @@ func fromRaw(raw []json.RawMessage) []present.Output {
 	return outputs
 }
 
+// replyLimit is how much text of an execution a reply has, unless all was asked
+// for: with line ends and quotes escaped for JSON it stays below 8 kB.
+const replyLimit = 6600
+
 // show makes the text and the images of a view.
 func (c *Client) show(ctx context.Context, v view, o present.Options) *reply {
 	c.srv.fill(ctx, v.outputs)
+	if o.Limit == 0 && !o.Full {
+		o.Limit = replyLimit
+	}
 	r := present.Execution(present.ExecutionView{
 		CellID: v.cell, ExecutionID: v.execution, Status: v.status, Count: v.count, Seconds: v.seconds,
 		Outputs: v.outputs, Reason: v.reason, Hint: v.hint, Waited: v.waited, Ahead: v.ahead,

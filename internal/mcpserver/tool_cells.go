@@ -75,7 +75,7 @@ func setCellMetadata(ctx context.Context, k *call, b *book) (*reply, error) {
 	err = b.edit(ctx, func(tx *notebook.Tx) error {
 		now, ok := b.doc().Cell(cell.ID)
 		if !ok {
-			return b.notFound(string(cell.ID))
+			return missing(tx, cell.ID)
 		}
 		m = changedMetadata(now.Metadata, k.args)
 		return tx.SetCellMetadata(cell.ID, m)

@@ -47,7 +47,7 @@ func (b *book) replace(ctx context.Context, find func(source string) (span, stri
 	return b.editAndRun(ctx, cell.ID, func(tx *notebook.Tx) (string, error) {
 		source, ok := b.doc().Source(cell.ID)
 		if !ok {
-			return "", b.notFound(string(cell.ID))
+			return "", missing(tx, cell.ID)
 		}
 		s, content, err := find(source)
 		if err != nil {

@@ -27,7 +27,7 @@ func setCell(ctx context.Context, k *call, b *book) (*reply, error) {
 	return b.editAndRun(ctx, cell.ID, func(tx *notebook.Tx) (string, error) {
 		now, ok := b.doc().Source(cell.ID)
 		if !ok {
-			return "", b.notFound(string(cell.ID))
+			return "", missing(tx, cell.ID)
 		}
 		before = now
 		if want := k.args.text("expected_hash"); want != "" && !hashMatches(now, want) {
