@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -28,10 +30,18 @@ func watch(t *testing.T, pid int) watched {
 	return watched{pid, fd}
 }
 
-func (w watched) goneWithin(t *testing.T, millis int) {
+func (w watched) goneWithin(t *testing.T, limit time.Duration) {
 	t.Helper()
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}, millis); n != 1 {
-		t.Errorf("process %d is still there after %d ms (%v)", w.pid, millis, err)
+	for deadline := time.Now().Add(limit); ; {
+		left := max(0, time.Until(deadline))
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}, int(left.Milliseconds()))
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if n != 1 {
+			t.Errorf("process %d is still there after %v (%v)", w.pid, limit, err)
+		}
+		return
 	}
 }
 
@@ -78,8 +88,8 @@ func TestP09_NothingOutlivesAKilledClientOrProxy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			middle.goneWithin(t, 6000) // five seconds, and one for a busy machine
-			grandchild.goneWithin(t, 6000)
+			middle.goneWithin(t, 6*time.Second) // five seconds, and one for a busy machine
+			grandchild.goneWithin(t, 6*time.Second)
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait() // killed, or ended with its proxy
 		})

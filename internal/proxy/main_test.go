@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // bench is a proxy in this process between a fake agent and fake children.
 type bench struct {
-	t     *testing.T
+	t     testing.TB
 	agent *proxytest.Agent
 	child *proxytest.FakeChild
 	log   *logBuffer
@@ -40,7 +40,7 @@ type bench struct {
 }
 
 // setup starts a proxy. Its limits are the real ones but for what change does.
-func setup(t *testing.T, change ...func(*Options)) *bench {
+func setup(t testing.TB, change ...func(*Options)) *bench {
 	t.Helper()
 	b := &bench{t: t, child: proxytest.NewFakeChild(t, "1.0"), log: &logBuffer{}, ended: make(chan int, 1), dir: t.TempDir()}
 	agentOut, proxyIn := pipe(t)
@@ -82,7 +82,7 @@ func setup(t *testing.T, change ...func(*Options)) *bench {
 }
 
 // pipe returns the two ends of a pipe of the system.
-func pipe(t *testing.T) (r, w *os.File) {
+func pipe(t testing.TB) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {

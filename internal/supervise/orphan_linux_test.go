@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,7 +29,10 @@ func TestP09_NoChildOutlivesAKilledParent(t *testing.T) {
 	if err := syscall.Kill(parent.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 5000)
+	n, err := 0, error(unix.EINTR)
+	for errors.Is(err, unix.EINTR) {
+		n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 5000)
+	}
 	if n != 1 {
 		t.Fatalf("process %d outlived its parent (%v)", pid, err)
 	}

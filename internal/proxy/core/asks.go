@@ -20,6 +20,10 @@ type ask struct {
 // asks are the child's requests by the key of the id the client sees.
 type asks map[string]*ask
 
+// maxAsks is how many requests of children are remembered before dead ones are
+// forgotten: a client need not answer what has been cancelled.
+const maxAsks = 1000
+
 // live says whether any of them still wants an answer.
 func (a asks) live() bool {
 	for _, k := range a {
@@ -38,6 +42,9 @@ func (c *Core) childAsks(m rpcline.Message) {
 	if old := c.asks[rpcline.IDKey(m.ID)]; old != nil {
 		k.id = rpcline.Quote("runt-ask:" + strconv.Itoa(k.gen) + ":" + string(m.ID))
 		line = rpcline.Splice(line, m.ID, k.id)
+	}
+	if len(c.asks) >= maxAsks {
+		maps.DeleteFunc(c.asks, func(_ string, k *ask) bool { return k.dead })
 	}
 	c.asks[rpcline.IDKey(k.id)] = k
 	c.toClient(line)

@@ -90,6 +90,17 @@ func TestP07_RequestsOfTheChild(t *testing.T) {
 	r.wantChild()
 }
 
+func TestRequestsOfChildrenAreNotRememberedForEver(t *testing.T) {
+	r := newRig(t).up()
+	for i := range 3 * maxAsks {
+		r.child(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i),
+			fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i))
+	}
+	if n := len(r.c.asks); n > maxAsks {
+		t.Errorf("%d requests are remembered", n)
+	}
+}
+
 func TestP07_CancelledCalls(t *testing.T) {
 	cancel := func(id any) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%v,"reason":"user"}}`, id)
