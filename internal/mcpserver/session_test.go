@@ -14,6 +14,7 @@ import (
 	"runt/internal/client"
 	"runt/internal/domain"
 	"runt/internal/session"
+	"runt/internal/testenv/leak"
 )
 
 // cellsOf returns the ids in the order in which get_all_cells lists them.
@@ -218,6 +219,7 @@ func TestS27_ACallSentAgainFindsItsOwnWork(t *testing.T) {
 }
 
 func TestS01_AnotherVersionEndsTheProcess(t *testing.T) {
+	leak.Check(t)
 	b := newBed(t)
 	a := b.agent("outdated", nil)
 	a.call("create_notebook", nil)
@@ -318,7 +320,7 @@ func TestP08_OneShotThroughTheWholeServer(t *testing.T) {
 {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"create_cell","arguments":{"source":"x"}}}
 not json
 {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"get_all_cells"}}`
-	for range 10 {
+	for range 3 {
 		var out strings.Builder
 		o := b.options()
 		o.In, o.Out = strings.NewReader(input), &out

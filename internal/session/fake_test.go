@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"runt/internal/domain"
+	"runt/internal/testenv/leak"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 // fakeDaemon stands for the daemon and the network to it.
 type fakeDaemon struct {

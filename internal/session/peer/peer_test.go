@@ -11,8 +11,11 @@ import (
 	"runt/internal/client"
 	"runt/internal/domain"
 	"runt/internal/session"
+	"runt/internal/testenv/leak"
 	"runt/internal/wire"
 )
+
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func TestS01_VersionIsComparedWithTheFirstDaemon(t *testing.T) {
 	from := make(chan client.Event)
