@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -150,4 +151,39 @@ func TestPagesOfALongNotebook(t *testing.T) {
 		t.Errorf("count 2 gave %s", text)
 	}
 	a.call("get_all_cells", map[string]any{"start": 100000})
+}
+
+func TestKernelThatCannotStart(t *testing.T) {
+	b := newBed(t)
+	venv := filepath.Join(t.TempDir(), "venv")
+	if out, err := exec.CommandContext(t.Context(), "python3", "-m", "venv", "--without-pip", venv).CombinedOutput(); err != nil {
+		t.Fatalf("make venv: %v\n%s", err, out)
+	}
+	b.stop()
+	b.opt.Environ = append(b.opt.Environ, "VIRTUAL_ENV="+venv)
+	b.start()
+	a := b.agent("unlucky", nil)
+	wantWords(t, a.fails(domain.CodeKernelUnavailable, "create_notebook", map[string]any{"kernel": "nope"}), "nope", "python3")
+	a.call("create_notebook", nil)
+	for name, args := range map[string]map[string]any{
+		"create_cell": {"source": "1", "and_run": true, "timeout_secs": 30}, "execute_code": {"code": "1"}, "run_all_cells": {}, "restart_kernel": {},
+	} {
+		ans := a.try(name, args)
+		if !ans.isError {
+			t.Errorf("%s is no error: %s", name, ans.text)
+		}
+		wantWords(t, ans.text, "ipykernel is missing", filepath.Join(venv, "bin"))
+	}
+}
+
+func TestK04_DeathOfTheKernelIsNamed(t *testing.T) {
+	b := sharedBed(t)
+	a := b.agent("killer", nil)
+	a.call("create_notebook", nil)
+	text := a.call("create_cell", map[string]any{"source": "import time, os\nprint('before', flush=True)\ntime.sleep(0.5)\nos._exit(42)", "and_run": true, "timeout_secs": 60})
+	wantWords(t, text, "error", "42", "before")
+	text = a.call("execute_code", map[string]any{"code": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "timeout_secs": 60})
+	wantWords(t, text, "SIGKILL", "memory")
+	wantWords(t, a.call("restart_kernel", nil), "restarted")
+	wantWords(t, a.call("execute_code", map[string]any{"code": "6*7"}), "42")
 }

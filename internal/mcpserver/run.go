@@ -56,7 +56,36 @@ func (b *book) runAndShow(ctx context.Context, again ask, w waitFor) (*reply, er
 	if err != nil {
 		return nil, err
 	}
+	if err := b.neverRan(ctx, v); err != nil {
+		return nil, err
+	}
 	return b.k.c.show(ctx, v, present.Options{}), nil
+}
+
+// neverRan is the error of an execution that was cancelled because there is no
+// kernel to run it; nil for any other.
+func (b *book) neverRan(ctx context.Context, v view) error {
+	if v.status != runtimestate.Cancelled {
+		return nil
+	}
+	b.settle(ctx)
+	if b.runtime().Kernel().Lifecycle != runtimestate.Failed {
+		return nil
+	}
+	return b.kernelFailed("It did not run").WithHint("Cure that, then run it again; list_kernels shows what can be started.")
+}
+
+// kernelFailed says why there is no kernel: what, then the reason.
+func (b *book) kernelFailed(what string) *domain.Error {
+	k := b.runtime().Kernel()
+	code := domain.CodeKernelUnavailable
+	switch {
+	case k.ErrorReason != "":
+		code = domain.CodeEnvironmentFailed
+	case strings.HasPrefix(k.ErrorDetails, "The kernel ended"), strings.HasPrefix(k.ErrorDetails, "The kernel was killed"):
+		code = domain.CodeKernelDied
+	}
+	return domain.Errorf(code, "%s: %s", what, orElse(k.ErrorDetails, orElse(k.ErrorReason, k.Lifecycle)))
 }
 
 // queue asks for an execution until the daemon has accepted it, and gives the

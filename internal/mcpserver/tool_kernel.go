@@ -128,8 +128,7 @@ func (b *book) awaitKernel(ctx context.Context) (*reply, error) {
 	case kernelStarting(k.Lifecycle):
 		return textf("The kernel is still starting: %s.\nCells can be run now; they wait for it.", b.kernelText()), nil
 	default:
-		return nil, domain.Errorf(domain.CodeKernelUnavailable, "The kernel did not start: %s.", orElse(k.ErrorDetails, orElse(k.ErrorReason, k.Lifecycle))).
-			WithHint("Cure that, then call restart_kernel again; list_kernels shows what can be started.")
+		return nil, b.kernelFailed("The kernel did not start").WithHint("Cure that, then call restart_kernel again; list_kernels shows what can be started.")
 	}
 }
 

@@ -119,6 +119,9 @@ func (b *book) runCells(ctx context.Context, cells []domain.CellID, w waitFor) (
 		if err != nil {
 			return nil, err
 		}
+		if err := b.neverRan(ctx, v); err != nil && i == 0 {
+			return nil, err
+		}
 		counts[v.status]++
 		lines = append(lines, present.Header(present.ExecutionView{CellID: q.CellID, ExecutionID: q.ExecutionID, Status: v.status, Count: v.count, Seconds: v.seconds}))
 		if v.status == runtimestate.Error && failed == nil {
