@@ -75,7 +75,7 @@ func Execution(e ExecutionView, o Options) Result {
 	r := renderer{Options: o}
 	blocks := r.blocks(withoutEcho(e))
 	body := fit(o.Limit-jsonSize(head)-2, func(n int) string { return join(blocks, n, o.Rest) })
-	if body == "" && e.Status != StatusQueued && e.Status != StatusCancelled {
+	if body == "" && e.Status != StatusQueued && e.Status != StatusCancelled && (e.Reason == "" || e.Status == StatusRunning) {
 		body = "(no output)"
 		if e.Status == StatusRunning {
 			body = "(no output yet)"

@@ -32,7 +32,7 @@ func TestHeaderIsTheFirstLineAndBeginsWithTheCell(t *testing.T) {
 		{ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusQueued, Ahead: 2}, "c · queued · execution ex\nQueued behind 2 executions; it has not begun. get_results execution_id=ex wait_secs=30 waits for it."},
 		{ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusRunning, Waited: 30 * time.Second, Seconds: 30}, "c · running · execution ex · 30.0 s\nStill running after 30.0 s; this is the output so far. get_results execution_id=ex wait_secs=30 waits for the rest, interrupt_kernel stops it.\n(no output yet)"},
 		{ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusCancelled, Reason: "An earlier cell raised."}, "c · cancelled · execution ex\nCancelled before it ran.\nAn earlier cell raised."},
-		{ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusError, Reason: "The kernel died (signal 9).", Hint: "Call restart_kernel."}, "c · error · execution ex\nThe kernel died (signal 9).\nCall restart_kernel.\n(no output)"},
+		{ExecutionView{CellID: "c", ExecutionID: "ex", Status: StatusError, Reason: "The kernel died (signal 9).", Hint: "Call restart_kernel."}, "c · error · execution ex\nThe kernel died (signal 9).\nCall restart_kernel."},
 	} {
 		if got := Execution(c.e, Options{}).Text; got != c.want {
 			t.Errorf("got\n%s\nwant\n%s", got, c.want)

@@ -342,38 +342,15 @@ func (r *Room) kernelEvent(h *hostHandle, ev kernel.Event) {
 			done.Count = *ev.Done.Count
 		}
 		trace.Mark("room.ended", ev.ExecutionID)
+		for _, m := range pages(ev.Done.Payload) {
+			r.handle(room.KernelMessage{Generation: h.generation, Seq: ev.Seq, Execution: id, Message: m})
+		}
 		r.handle(done)
 		trace.Mark("room.closed", ev.ExecutionID)
 	case kernel.EventDied, kernel.EventFailed, kernel.EventLost:
 		reason, hint := deathReason(ev)
 		r.handle(room.KernelDied{Generation: h.generation, Seq: ev.Seq, Reason: reason, Hint: hint})
 	}
-}
-
-// deathReason says in a sentence how the kernel ended, and what to do.
-func deathReason(ev kernel.Event) (reason, hint string) {
-	hint = "Restart the kernel, then run the cells again."
-	x := ev.Exit
-	switch {
-	case x == nil || ev.Kind == kernel.EventLost:
-		reason = "The process that held the kernel is gone."
-	case ev.Kind == kernel.EventFailed:
-		reason = "The kernel could not be started."
-		if x.Reason != "" {
-			reason = "The kernel could not be started: " + x.Reason
-		}
-		hint = "Check the environment with runt doctor, then restart the kernel."
-	case x.Signal == "SIGKILL":
-		reason = "The kernel was killed (SIGKILL), possibly because it was out of memory."
-	case x.Signal != "":
-		reason = "The kernel was ended by " + x.Signal + "."
-	default:
-		reason = fmt.Sprintf("The kernel ended with exit code %d.", x.Code)
-	}
-	if x != nil && x.Stderr != "" && x.Signal == "" && ev.Kind != kernel.EventLost {
-		reason += "\n" + x.Stderr
-	}
-	return reason, hint
 }
 
 // roomMessage decodes a message of the kernel, keeping big numbers.

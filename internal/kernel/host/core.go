@@ -30,6 +30,7 @@ const (
 	abortRetry       = 20 * time.Millisecond  // before a request is sent again that the kernel aborted by mistake
 	maxKnown         = 20_000                 // executions whose late outputs are still told apart
 	maxAborts        = 5                      // how often it is sent again
+	exitLimit        = 3 * time.Second        // for a kernel to end after its code asked for it
 	startedGuess     = 100 * time.Millisecond // after busy, when execute_input does not come
 )
 
@@ -68,6 +69,7 @@ type core struct {
 	began      time.Time
 	queue      []*execution      // not sent yet
 	current    *execution        // the kernel has it
+	leaving    bool              // code has asked the kernel to exit
 	known      map[string]bool   // ids of executions, the last maxKnown of them
 	order      []string          // of known
 	probes     map[string]bool   // ids of messages that are the host's own business

@@ -73,7 +73,7 @@ func (c *core) remember(id string) {
 
 // next gives the kernel the first execution that waits, if the kernel is free.
 func (c *core) next() {
-	if c.phase != phaseReady || c.current != nil || len(c.queue) == 0 {
+	if c.phase != phaseReady || c.current != nil || len(c.queue) == 0 || c.leaving {
 		return
 	}
 	c.current, c.queue = c.queue[0], c.queue[1:]
@@ -189,6 +189,13 @@ func (c *core) endCurrent(reason string) {
 		c.tellError(x)
 	}
 	c.finish(x, link.Done{Status: r.Status, Count: r.Count, Payload: r.Payload, Reason: reason})
+	if asksToExit(r.Payload) {
+		c.leaving = true
+		c.fx.after(exitLimit, func() {
+			c.leaving = false
+			c.next()
+		})
+	}
 	if r.Status == link.StatusError && x.StopOnError {
 		behind := c.queue
 		c.queue = nil
@@ -197,6 +204,20 @@ func (c *core) endCurrent(reason string) {
 		}
 	}
 	c.next()
+}
+
+// asksToExit says whether a payload announces that the kernel is about to end:
+// code called exit(). What it would be sent now would be lost.
+func asksToExit(payload json.RawMessage) bool {
+	type entry struct {
+		Source     string `json:"source"`
+		KeepKernel bool   `json:"keepkernel"`
+	}
+	var list []entry
+	if len(payload) == 0 || json.Unmarshal(payload, &list) != nil {
+		return false
+	}
+	return slices.ContainsFunc(list, func(e entry) bool { return e.Source == "ask_exit" && !e.KeepKernel })
 }
 
 // tellError publishes the error of an execution in the name of a kernel that did

@@ -381,6 +381,9 @@ func (h *host) emit(e link.Event) {
 		h.record(n)
 	}
 	h.record(e)
+	if e.Kind == link.EventReady && h.proc != nil {
+		h.proc.tail.forget() // what a kernel says while it starts tells nothing of its end
+	}
 }
 
 // record numbers an event and puts it into the spool.

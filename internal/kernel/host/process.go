@@ -168,6 +168,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// forget drops what was written so far.
+func (t *tail) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = nil
+}
+
 // String returns the end of what was written, as valid text.
 func (t *tail) String() string {
 	t.mu.Lock()
