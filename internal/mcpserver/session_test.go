@@ -335,3 +335,66 @@ not json
 		}
 	}
 }
+
+func TestP09_EndOfInputWithARunningCell(t *testing.T) {
+	b := sharedBed(t)
+	a := b.agent("leaver", nil)
+	a.warm()
+	running := a.beginCall("create_cell", map[string]any{"source": "print('begun L', flush=True)\ntime.sleep(5)\nprint('after all')", "and_run": true, "timeout_secs": 60})
+	b.awaitOutput(a, "begun L")
+	start := time.Now()
+	a.close()
+	ans := answerOf(a.await("run", running))
+	wantWords(t, ans.text, "running", "begun L", "leaving")
+	select {
+	case code := <-a.code:
+		if took := time.Since(start); code != 0 || took > 5*time.Second {
+			t.Errorf("exit code %d after %v", code, took)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the process did not end")
+	}
+	next := b.agent("finder", nil)
+	text := next.call("get_results", map[string]any{"execution_id": executionID(t, ans.text), "wait_secs": 30})
+	wantWords(t, text, "done", "after all")
+}
+
+func TestS17_ParallelConnectsThroughTheWholeServer(t *testing.T) {
+	b := sharedBed(t)
+	maker := b.agent("maker", nil)
+	id := firstID(t, maker.call("create_notebook", map[string]any{"path": "many.ipynb"}))
+	maker.call("disconnect_notebook", nil)
+	if err := os.Symlink(filepath.Join(b.dir, "many.ipynb"), filepath.Join(b.dir, "linked.ipynb")); err != nil {
+		t.Fatal(err)
+	}
+	a := b.agent("crowd", nil)
+	spellings := []map[string]any{{"path": "many.ipynb"}, {"path": "./x/../many.ipynb"}, {"path": filepath.Join(b.dir, "many.ipynb")}, {"path": "linked.ipynb"}, {"notebook_id": id}, {"notebook": id}}
+	var answers []<-chan map[string]any
+	for i := range 24 {
+		answers = append(answers, a.beginCall("connect_notebook", spellings[i%len(spellings)]))
+	}
+	for _, ch := range answers {
+		if ans := answerOf(a.await("connect", ch)); ans.isError || !strings.Contains(ans.text, id) {
+			t.Errorf("connect: %s", ans.text)
+		}
+	}
+	wantWords(t, a.call("list_notebooks", map[string]any{"notebook": id}), "1 connected: crowd (", "held by you, your default")
+}
+
+func TestS20_RejoinIsQuickOnceTheDaemonListens(t *testing.T) {
+	b := newBed(t)
+	a := b.agent("quick", func(o *Options) { o.StartDaemon = nil })
+	a.call("create_notebook", nil)
+	for range 3 {
+		b.stop()
+		read := a.beginCall("get_all_cells", nil)
+		b.start()
+		start := time.Now()
+		if ans := answerOf(a.await("read", read)); ans.isError {
+			t.Fatal(ans.text)
+		}
+		if took := time.Since(start); took > time.Second { // 250 ms on a machine with nothing else to do
+			t.Errorf("rejoined %v after the daemon was there", took)
+		}
+	}
+}
