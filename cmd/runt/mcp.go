@@ -22,8 +22,16 @@ import (
 )
 
 func mcpCommand(a *app) *cobra.Command {
-	return &cobra.Command{Use: "mcp", Short: "Serve MCP over stdin and stdout (normally started by runt-mcp-proxy)", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return serveMCP(cmd.Context(), a) }}
+	var web webFlags
+	c := &cobra.Command{Use: "mcp", Short: "Serve MCP over stdin and stdout (normally started by runt-mcp-proxy), or over HTTP", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("http") {
+				return serveWeb(cmd.Context(), a, web)
+			}
+			return serveMCP(cmd.Context(), a)
+		}}
+	web.register(c)
+	return c
 }
 
 // serveMCP serves one client on stdin and stdout. Nothing else may write to

@@ -17,6 +17,7 @@ func (c *Client) mcpServer() *mcp.Server {
 			Instructions: toolspec.Instructions(),
 			Logger:       c.srv.o.Logger,
 			PageSize:     len(toolspec.Tools()) + 1,
+			GetSessionID: func() string { return c.httpID },
 			Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{}},
 		})
 	for _, t := range toolspec.Tools() {
@@ -33,6 +34,8 @@ func (c *Client) mcpServer() *mcp.Server {
 // toolHandler performs the calls of one tool. Errors are results, so that the model reads them.
 func (c *Client) toolHandler(name string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		ctx, done := c.bounded(ctx)
+		defer done()
 		r := callRequest{raw: req.Params.Arguments}
 		r.id, _ = req.Params.Meta[metaCallID].(string)
 		if n, ok := req.Params.Meta[metaTurn].(float64); ok && n > 0 && c.order != nil {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode"
@@ -18,6 +19,8 @@ type Client struct {
 	session  string          // first part of the ids of calls that bring none
 	order    *order          // of its calls; nil when they need none
 	draining <-chan struct{} // closed when running calls should answer with what they have; nil for never
+	ending   context.Context // of an HTTP session: calls are cancelled with it; nil for none
+	httpID   string          // the HTTP session's id; "" over stdio
 	told     told
 }
 
