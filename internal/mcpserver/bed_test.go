@@ -106,9 +106,17 @@ func makeBed(t testing.TB, parent string) *bed {
 	return b
 }
 
-// end ends everything and removes the bed's folder.
+// end ends everything, kernels too, and removes the bed's folder.
 func (b *bed) end() {
 	b.endNotebooks()
+	deadline := time.Now().Add(20 * time.Second)
+	for hosts := 1; hosts > 0; <-time.After(10 * time.Millisecond) {
+		left, err := filepath.Glob(filepath.Join(b.opt.StateDir, "hosts", "*", "sock"))
+		if hosts = len(left); err != nil || hosts > 0 && time.Now().After(deadline) {
+			fmt.Fprintln(os.Stderr, "kernel hosts left behind:", left, err)
+			break
+		}
+	}
 	b.stop()
 	if err := errors.Join(b.engine.Close(), os.RemoveAll(b.root)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
