@@ -16,8 +16,8 @@ type output struct {
 	seq       uint64
 	stream    string // stdout or stderr; "" for other kinds
 	screen    *termtext.Screen
-	full      bool
-	note      bool // says that there were more outputs
+	over      *overflow // what was printed after the screen was full
+	note      bool      // says that there were more outputs
 	manifest  map[string]any
 	displayID string
 	inDoc     bool
@@ -68,7 +68,9 @@ func (o *outputs) restore(stored []runtimestate.Output, limit int) {
 // resume makes a stream go on behind text, with the cursor where it was.
 func (x *output) resume(text, cursor string, limit int) {
 	x.screen = termtext.FromText(text)
-	x.full = x.screen.Len() > limit
+	if x.screen.Len() >= limit {
+		x.over = newOverflow(limit)
+	}
 	x.screen.Write(cursor)
 }
 
@@ -143,15 +145,16 @@ func (c *Core) stream(e *execution, m Message) {
 		o.stream, o.screen = name, &termtext.Screen{}
 		o.manifest = map[string]any{"output_type": "stream", "output_id": o.id, "name": name}
 	}
-	if o.full {
-		return
-	}
 	o.dirty, o.stale = true, true
-	o.screen.Write(text)
-	if o.screen.Len() > c.cfg.MaxStreamText {
-		o.full = true
-		o.screen.Write(fmt.Sprintf("\n[output limit of %d MiB reached; what was printed after it is not kept]\n", c.cfg.MaxStreamText>>20))
+	if o.over == nil {
+		head := cutText(text, max(0, c.cfg.MaxStreamText-o.screen.Len()))
+		o.screen.Write(head)
+		if text = text[len(head):]; text == "" {
+			return
+		}
+		o.over = newOverflow(c.cfg.MaxStreamText)
 	}
+	o.over.write(text)
 }
 
 func (c *Core) display(e *execution, m Message) {
@@ -278,7 +281,7 @@ func (c *Core) putBlob(data []byte, mediaType string) {
 func (c *Core) materialise(e *execution) {
 	for _, o := range e.outputs.list {
 		if o.stale {
-			o.manifest["text"] = textRef(o.screen.String(), "text/plain", c.cfg.InlineText, c.putBlob)
+			o.manifest["text"] = textRef(o.screen.String()+o.over.String(), "text/plain", c.cfg.InlineText, c.putBlob)
 			o.stale = false
 		}
 	}

@@ -14,6 +14,11 @@ const maxPullback = 200
 // hostile sequence cannot ask for much memory.
 const maxColumn = 4096
 
+// maxLine is how long the current line may get, in bytes or characters. What is
+// longer is finished text up to there: a terminal would have wrapped it long before,
+// and a character with its colours takes many bytes.
+const maxLine = 64 << 10
+
 // glyph is one character on the screen with the colour sequences before it.
 type glyph struct {
 	pre string
@@ -37,8 +42,14 @@ func FromText(text string) *Screen {
 	return s
 }
 
-// Len returns the number of bytes of finished lines; String is longer by the current ones.
-func (s *Screen) Len() int { return len(s.done) }
+// Len returns about how long String is: it counts the characters of the current lines as bytes.
+func (s *Screen) Len() int {
+	n := len(s.done)
+	for _, line := range s.win {
+		n += len(line)
+	}
+	return n
+}
 
 // Write prints text at the cursor.
 func (s *Screen) Write(text string) {
@@ -100,11 +111,20 @@ func (s *Screen) appendPlain(text string) {
 		s.done = append(s.done, text[:cut]...)
 		s.win, s.row, s.col = nil, 0, 0
 	}
-	if cut < len(text) {
+	text = text[cut:]
+	if len(text) > maxLine {
+		s.retire()
+		s.done = append(append(s.done, s.pending...), text...)
+		s.pending, text = "", ""
+	}
+	if text != "" {
 		s.line()
-		for _, r := range text[cut:] {
+		for _, r := range text {
 			s.put(r)
 		}
+	}
+	if len(s.win) > 0 && len(s.win[len(s.win)-1]) > maxLine {
+		s.retire()
 	}
 }
 
