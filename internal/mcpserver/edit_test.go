@@ -63,6 +63,7 @@ func TestErrorTexts(t *testing.T) {
 }
 
 func regexpError() error {
-	_, err := regexp.Compile("(")
+	broken := strings.Repeat("(", 1)
+	_, err := regexp.Compile(broken)
 	return err
 }

@@ -9,6 +9,15 @@ import (
 	"runt/internal/toolspec"
 )
 
+// capabilities are what the server offers, logging among them: it is on its way out
+// of the protocol, and clients of today use it.
+func capabilities() *mcp.ServerCapabilities {
+	//lint:ignore SA1019 deprecated by a version of the protocol that stateful servers do not speak
+	logging := &mcp.LoggingCapabilities{}
+	//lint:ignore SA1019 as above
+	return &mcp.ServerCapabilities{Logging: logging, Tools: &mcp.ToolCapabilities{}}
+}
+
 // mcpServer makes the MCP library's server for one client.
 func (c *Client) mcpServer() *mcp.Server {
 	s := mcp.NewServer(
@@ -18,7 +27,7 @@ func (c *Client) mcpServer() *mcp.Server {
 			Logger:       c.srv.o.Logger,
 			PageSize:     len(toolspec.Tools()) + 1,
 			GetSessionID: func() string { return c.httpID },
-			Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{}},
+			Capabilities: capabilities(),
 		})
 	for _, t := range toolspec.Tools() {
 		s.AddTool(&mcp.Tool{

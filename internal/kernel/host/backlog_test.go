@@ -17,8 +17,10 @@ func TestOutputsThatNobodyTakesAreDroppedWithANote(t *testing.T) {
 	if _, ok := d.note(status); ok {
 		t.Error("a note about nothing")
 	}
-	if !d.drop(output, maxBacklog) || !d.drop(output, maxBacklog) {
-		t.Error("kept what is too much")
+	for range 2 {
+		if !d.drop(output, maxBacklog) {
+			t.Error("kept what is too much")
+		}
 	}
 	n, ok := d.note(status)
 	if !ok || n.ExecutionID != "a" || !strings.Contains(string(n.Message.Content), "2 outputs") {
