@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -221,6 +222,7 @@ func (h *Handle) told(body []byte) error {
 		e.finish(done, nil)
 	}
 	h.changed.notify()
+	runtime.Gosched() // whoever waited goes on before the documents are taken in
 	return nil
 }
 

@@ -160,6 +160,7 @@ func (h *Handle) Edit(ctx context.Context, fn func(*notebook.Tx) error, opts ...
 	if err := h.nbSync.push(); err != nil {
 		return update.Heads, lostError(err)
 	}
+	trace.Mark("client.edited", string(h.id))
 	return update.Heads, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"runt/internal/automerge"
 	"runt/internal/domain"
+	"runt/internal/trace"
 	"runt/internal/wire"
 )
 
@@ -95,6 +96,7 @@ func (h *Handle) answered(body []byte) error {
 	if err != nil {
 		return err
 	}
+	trace.Mark("client.response", response.Result)
 	h.mu.Lock()
 	answer := h.pending[response.ID]
 	delete(h.pending, response.ID)

@@ -76,6 +76,7 @@ func (c *Client) run(ctx context.Context, name string, r callRequest) (rep *repl
 type handler struct {
 	plain func(ctx context.Context, k *call) (*reply, error)          // resolves notebooks by itself, and calls begun
 	book  func(ctx context.Context, k *call, b *book) (*reply, error) // gets the notebook that the call names
+	ahead bool                                                        // begins before the documents show what the client was told: it reads nothing of that
 }
 
 func (h handler) do(ctx context.Context, k *call) (*reply, error) {
@@ -93,7 +94,9 @@ func (h handler) do(ctx context.Context, k *call) (*reply, error) {
 		return nil, err
 	}
 	b := &book{k: k, ref: ref, s: s}
-	b.settle(ctx)
+	if !h.ahead {
+		b.settle(ctx)
+	}
 	return h.book(ctx, k, b)
 }
 

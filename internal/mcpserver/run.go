@@ -34,8 +34,12 @@ func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Se
 
 // runCell runs a cell as it stands now, and waits.
 func (b *book) runCell(ctx context.Context, cell domain.CellID, w waitFor) (*reply, error) {
-	b.h().SetFocus(cell)
-	return b.runAndShow(ctx, b.asker(cell, domain.DerivedExecutionID(b.k.id, cell)), w)
+	ask := b.asker(cell, domain.DerivedExecutionID(b.k.id, cell))
+	return b.runAndShow(ctx, func(ctx context.Context) (*client.Execution, error) {
+		e, err := ask(ctx)
+		b.h().SetFocus(cell) // after the request, which should not wait behind it
+		return e, err
+	}, w)
 }
 
 // ask asks the daemon for an execution, or for what has become of it when it was asked before.

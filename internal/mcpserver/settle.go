@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,13 +26,16 @@ type told struct {
 	all map[domain.NotebookID][]finished
 }
 
+// add notes an execution, in place of an earlier one of the same cell: the
+// documents show executions in the order of their ends.
 func (t *told) add(id domain.NotebookID, f finished) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all == nil {
 		t.all = map[domain.NotebookID][]finished{}
 	}
-	t.all[id] = append(t.all[id], f)
+	same := func(other finished) bool { return other.cell == f.cell }
+	t.all[id] = append(slices.DeleteFunc(t.all[id], same), f)
 }
 
 // take returns what was added for a notebook since the last take.

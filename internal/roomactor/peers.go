@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 
 	"runt/internal/automerge"
 	"runt/internal/domain"
@@ -207,6 +208,7 @@ func (r *Room) receive(p *peer, doc int, msg []byte) {
 		r.left(p, err)
 		return
 	}
+	trace.Mark("room.applied", d.frame.String())
 	switch {
 	case doc == docRuntime && !p.rsReady:
 		p.rsReady = true
@@ -296,4 +298,6 @@ func (r *Room) done(to room.Caller, done wire.ExecutionDone) {
 	}
 	p.sendFailed(p.conn.Send(wire.FrameExecution, b))
 	trace.Mark("room.answer", done.ExecutionID)
+	// The connection's goroutine writes it now, and not after the documents are written.
+	runtime.Gosched()
 }
