@@ -70,7 +70,7 @@ type Daemon struct {
 	wg     sync.WaitGroup
 
 	mu    sync.Mutex // guards hosts and conns
-	hosts map[domain.NotebookID]string
+	hosts map[domain.NotebookID][]string
 	conns map[net.Conn]bool
 }
 
@@ -88,7 +88,7 @@ func (e *AlreadyRunning) Error() string {
 // Start takes the lock, opens what the daemon keeps, takes back kernels of an
 // earlier one, and listens. Everything it starts ends with Close.
 func Start(opt Options) (*Daemon, error) {
-	d := &Daemon{opt: opt, log: opt.Log, started: time.Now(), hosts: map[domain.NotebookID]string{}, conns: map[net.Conn]bool{},
+	d := &Daemon{opt: opt, log: opt.Log, started: time.Now(), hosts: map[domain.NotebookID][]string{}, conns: map[net.Conn]bool{},
 		records: make(chan record, recordsWaiting)}
 	d.ctx, d.cancel = context.WithCancelCause(context.Background())
 	if err := d.prepare(); err != nil {

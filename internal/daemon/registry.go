@@ -204,7 +204,7 @@ func (g *registry) join(ctx context.Context, id domain.NotebookID) (*roomactor.R
 	}
 	return g.obtain(ctx, id, "", func(ctx context.Context) (*roomactor.Room, error) {
 		if roomactor.HasJournal(g.d.deps.RoomsDir, id) {
-			return roomactor.Restore(ctx, g.d.deps, id, g.d.hostOf(id))
+			return roomactor.Restore(ctx, g.d.deps, id, g.d.hostsOf(id))
 		}
 		path, err := g.d.catalog.PathOf(ctx, id)
 		if err != nil {
@@ -228,7 +228,7 @@ func (g *registry) openPath(ctx context.Context, path string, spec roomactor.New
 	}
 	return g.obtain(ctx, id, path, func(ctx context.Context) (*roomactor.Room, error) {
 		if roomactor.HasJournal(g.d.deps.RoomsDir, id) {
-			r, err := roomactor.Restore(ctx, g.d.deps, id, g.d.hostOf(id))
+			r, err := roomactor.Restore(ctx, g.d.deps, id, g.d.hostsOf(id))
 			if err == nil {
 				return r, nil
 			}

@@ -162,7 +162,7 @@ func (d *Daemon) create(ctx context.Context, h wire.Handshake) (*roomactor.Room,
 	}
 	return d.rooms.obtain(ctx, id, "", func(ctx context.Context) (*roomactor.Room, error) {
 		if roomactor.HasJournal(d.deps.RoomsDir, id) {
-			return roomactor.Restore(ctx, d.deps, id, d.hostOf(id))
+			return roomactor.Restore(ctx, d.deps, id, d.hostsOf(id))
 		}
 		spec.ID = id
 		return roomactor.Create(ctx, d.deps, spec)

@@ -31,61 +31,51 @@ func (d *Daemon) takeBackKernels() {
 		m.Dir = dir
 		hosts = append(hosts, m)
 	}
-	// Of two hosts of one room the older one was about to end.
 	sort.Slice(hosts, func(a, b int) bool { return hosts[a].CreatedAt.After(hosts[b].CreatedAt) })
-	var wg sync.WaitGroup
+	byRoom := map[domain.NotebookID][]kernel.Manifest{}
 	for _, m := range hosts {
-		dir := m.Dir
 		id := domain.NotebookID(m.RoomID)
-		if !domain.IsUUID(m.RoomID) || !roomactor.HasJournal(d.deps.RoomsDir, id) || !d.claimHost(id, dir) {
-			d.reap(m, dir)
+		if !domain.IsUUID(m.RoomID) || !roomactor.HasJournal(d.deps.RoomsDir, id) {
+			d.reap(m, m.Dir)
 			continue
 		}
+		byRoom[id] = append(byRoom[id], m)
+	}
+	var wg sync.WaitGroup
+	for id, ms := range byRoom {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			d.takeBack(id, m, dir)
+			d.takeBack(id, ms)
 		}()
 	}
 	wg.Wait()
 }
 
-func (d *Daemon) takeBack(id domain.NotebookID, m kernel.Manifest, dir string) {
+// takeBack loads a room with the hosts that were found for it, the newest first.
+func (d *Daemon) takeBack(id domain.NotebookID, hosts []kernel.Manifest) {
 	ctx, cancel := context.WithTimeout(d.ctx, takeBackTimeout)
 	defer cancel()
-	r, err := d.rooms.join(ctx, id)
-	if err != nil {
-		d.log.Error("room of a running kernel not loaded", "room", string(id), "error", err)
-		d.reap(m, dir)
-		return
+	d.mu.Lock()
+	for _, m := range hosts {
+		d.hosts[id] = append(d.hosts[id], m.Dir)
 	}
-	if path := r.Info().Path; path != "" {
-		if _, err := d.rooms.Bind(id, path); err != nil {
-			d.log.Error("path of a room not bound", "room", string(id), "error", err)
+	d.mu.Unlock()
+	if _, err := d.rooms.join(ctx, id); err != nil {
+		d.log.Error("room of a running kernel not loaded", "room", string(id), "error", err)
+		for _, m := range hosts {
+			d.reap(m, m.Dir)
 		}
 	}
 }
 
-// claimHost notes the host of a room; a room has only one.
-func (d *Daemon) claimHost(id domain.NotebookID, dir string) bool {
+// hostsOf returns, once, the hosts that outlived an earlier daemon for a room.
+func (d *Daemon) hostsOf(id domain.NotebookID) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, taken := d.hosts[id]; taken {
-		return false
-	}
-	d.hosts[id] = dir
-	return true
-}
-
-// hostOf returns, once, the host that outlived an earlier daemon for a room.
-func (d *Daemon) hostOf(id domain.NotebookID) string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	dir := d.hosts[id]
-	if dir != "" {
-		d.hosts[id] = ""
-	}
-	return dir
+	dirs := d.hosts[id]
+	delete(d.hosts, id)
+	return dirs
 }
 
 func (d *Daemon) reap(m kernel.Manifest, dir string) {

@@ -131,7 +131,7 @@ func (c *Core) apply(ev Event) {
 		c.cancelOne(ev)
 	case LaunchRequested, RestartRequested, ShutdownRequested, InterruptRequested, InputGiven:
 		c.handleKernelRequest(ev)
-	case KernelChosen, HostStarted, HostAdopted, HostLost, LaunchProgress, LaunchFailed, KernelReady, KernelDied:
+	case KernelChosen, HostStarted, HostAdopted, HostCaughtUp, HostLost, LaunchProgress, LaunchFailed, KernelReady, KernelDied:
 		c.handleKernelState(ev)
 	case KernelAccepted:
 		c.accepted(ev)

@@ -54,11 +54,16 @@ type (
 	// not 0, is the number of the last kernel event that is wholly contained in the
 	// documents after it; the host may forget its events up to there once the change is durable.
 	// Notes and State are kept with the change, for Restore; State replaces the one before, also when it is nil.
+	// Leaves says that with this change the room gives up the host it had, for another one.
 	EditRuntime struct {
-		Ops   []RuntimeOp
-		Seq   uint64
-		Notes []Note
-		State []byte
+		Ops    []RuntimeOp
+		Seq    uint64
+		Notes  []Note
+		State  []byte
+		Leaves bool
+		// Archived are the executions that leave the document: their records are
+		// kept elsewhere once the change is on disk, and with it until then.
+		Archived []Execution
 	}
 	// PointCell makes a cell of the notebook point at its latest execution.
 	PointCell struct {
@@ -70,14 +75,15 @@ type (
 		Data      []byte
 		MediaType string
 	}
-	// Archive keeps the record of an execution that leaves the document.
+	// Archive keeps the record of an execution of a room that closes.
 	Archive struct{ Execution Execution }
-	// LaunchKernel resolves an environment and starts a host; answered by HostStarted or LaunchFailed.
+	// LaunchKernel resolves an environment and, once everything so far is on disk,
+	// starts a host; answered by HostStarted or LaunchFailed.
 	LaunchKernel struct {
 		Generation uint64
 		EnvSource  string
 	}
-	// StopKernel ends the kernel and its host. When Closing is set, HostStopped is expected.
+	// StopKernel ends the kernel and its host, once everything so far is on disk. When Closing is set, HostStopped is expected.
 	StopKernel struct {
 		Generation uint64
 		Closing    bool

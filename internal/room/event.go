@@ -72,8 +72,17 @@ type (
 		Ready  bool
 		Seq    uint64
 	}
-	// HostLost reports that the kernel of an earlier daemon is gone. Reason is a sentence.
-	HostLost struct{ Reason, Hint string }
+	// HostCaughtUp reports that what an adopted host had to say of the time before is handled.
+	// Until then nothing new is sent to it: the room does not know yet what it runs.
+	HostCaughtUp struct{ Generation uint64 }
+	// HostLost reports that the kernel of an earlier daemon is gone. Reason is a
+	// sentence. Unstarted says that there never was one: nothing can have run. Known
+	// are executions that another host has, which is adopted next.
+	HostLost struct {
+		Reason, Hint string
+		Unstarted    bool
+		Known        map[domain.ExecutionID]bool
+	}
 	// LaunchProgress is a line for people while an environment is prepared.
 	LaunchProgress struct {
 		Generation uint64
@@ -201,6 +210,7 @@ func (InputGiven) event()         {}
 func (KernelChosen) event()       {}
 func (HostStarted) event()        {}
 func (HostAdopted) event()        {}
+func (HostCaughtUp) event()       {}
 func (HostLost) event()           {}
 func (KernelAccepted) event()     {}
 func (CellsAdded) event()         {}

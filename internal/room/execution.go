@@ -102,6 +102,9 @@ func (c *Core) Executions() []Execution {
 	return out
 }
 
+// Archived returns the ids of the last few executions that left the document.
+func (c *Core) Archived() []domain.ExecutionID { return c.archived }
+
 // Note is what the documents do not say of an execution that is not over. The
 // host keeps it with the execution, the journal with its first change.
 type Note struct {
@@ -162,6 +165,7 @@ type Restored struct {
 	Input      map[string]any                                  // the input request in the document, nil when there is none
 	Notes      map[domain.ExecutionID]string                   // see Note
 	State      []byte                                          // of the last EditRuntime
+	Archived   []domain.ExecutionID                            // the last few that left the document
 	Text       func(ref map[string]any) (text string, ok bool) // reads the text of a stream
 }
 
@@ -191,6 +195,7 @@ func (c *Core) Restore(r Restored) {
 			c.queue = append(c.queue, id)
 		}
 	}
+	c.archived = r.Archived[max(0, len(r.Archived)-archivedKept):]
 	c.restored = r.Running
 	c.pending.executing = r.Running
 	c.pending.kernel = r.Kernel

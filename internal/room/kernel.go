@@ -1,6 +1,8 @@
 package room
 
 import (
+	"strings"
+
 	"runt/internal/domain"
 	"runt/internal/runtimestate"
 	"runt/internal/wire"
@@ -19,9 +21,11 @@ const (
 type kernelState struct {
 	lifecycle  string
 	generation uint64
+	behind     bool // it was adopted and its old events are being handled
 	info       KernelInfo
 	reason     string // error_reason of the document
 	details    string // error_details of the document
+	lost       string // why the variables of the notebook are gone, a sentence; told with the next execution
 }
 
 func (k kernelState) alive() bool { return k.lifecycle == Launching || k.lifecycle == Running }
@@ -33,6 +37,7 @@ func (c *Core) handleKernelRequest(ev Event) {
 	case RestartRequested:
 		c.endKernel("The kernel was restarted before this cell was done.", "Run the cell again.")
 		c.launch(c.kernel.info.EnvSource)
+		c.kernel.lost = ""
 		c.respondDurably(ev.From, wire.ResultKernelRestarted, c.launchedBody())
 	case ShutdownRequested:
 		if !c.kernel.alive() {
@@ -80,9 +85,10 @@ func (c *Core) launch(envSource string) {
 		c.kernel.info.EnvSource = envSource
 	}
 	c.hostSeq = 0
-	c.pending.text = ""
+	c.pending.leaves = true
+	c.pending.text, c.kernel.behind = "", false
 	c.setKernel(Launching)
-	c.emit(LaunchKernel{Generation: c.kernel.generation, EnvSource: envSource})
+	c.after(LaunchKernel{Generation: c.kernel.generation, EnvSource: envSource})
 }
 
 // endKernel stops the kernel and ends what it had: the running execution as an
@@ -94,7 +100,7 @@ func (c *Core) endKernel(reason, hint string) {
 	gen := c.kernel.generation
 	c.abortAll(reason, hint)
 	c.kernel.generation++
-	c.emit(StopKernel{Generation: gen})
+	c.after(StopKernel{Generation: gen})
 }
 
 func (c *Core) setKernel(lifecycle string) {
@@ -131,6 +137,11 @@ func (c *Core) handleKernelState(ev Event) {
 		}
 	case HostAdopted:
 		c.adopted(ev)
+	case HostCaughtUp:
+		if ev.Generation == c.kernel.generation {
+			c.kernel.behind = false
+			c.sendNext()
+		}
 	case HostLost:
 		c.lost(ev)
 	case LaunchProgress:
@@ -164,8 +175,11 @@ func errorReason(err *domain.Error) string {
 }
 
 func (c *Core) kernelGone(reason, hint, errorReason string) {
+	if c.kernel.lifecycle == Running {
+		c.kernel.lost, _, _ = strings.Cut(reason, "\n")
+	}
 	c.abortAll(reason, hint)
-	c.emit(StopKernel{Generation: c.kernel.generation})
+	c.after(StopKernel{Generation: c.kernel.generation})
 	c.kernel.generation++
 	c.kernel.reason, c.kernel.details = errorReason, reason
 	if hint != "" {
@@ -198,20 +212,19 @@ func (c *Core) adopted(ev HostAdopted) {
 		c.clearInput()
 	}
 	c.restored = ""
-	c.sendNext()
+	c.kernel.behind = true
 }
 
-// lost ends what the kernel of an earlier daemon was running. What waited for a
-// kernel that was only starting goes on waiting: for the next one.
+// lost ends what the kernel of an earlier daemon was running or had before it.
+// What waited for a first kernel goes on waiting.
 func (c *Core) lost(ev HostLost) {
-	starting := c.pending.kernel.Lifecycle == Launching
-	if e := c.execs[c.restored]; e != nil && !e.terminal() {
-		c.run = e.id
+	if !ev.Unstarted {
+		c.cancelQueued(ev.Reason, ev.Hint, func(e *execution) bool { return !ev.Known[e.id] })
 	}
-	c.restored = ""
-	c.clearInput()
-	if c.run != "" || !starting {
-		c.abortAll(ev.Reason, ev.Hint)
+	if e := c.execs[c.restored]; e != nil && !e.terminal() && !ev.Known[e.id] {
+		c.run, c.restored = e.id, ""
+		c.clearInput()
+		c.endByForce(e, ev.Reason, ev.Hint)
 	}
 	c.pending.due = true
 }

@@ -133,6 +133,7 @@ func (c *Core) end() {
 // belongs to an old generation from here on.
 func (c *Core) stopHost() {
 	c.closing = closingHost
+	c.pending.leaves, c.pending.due = true, true
 	c.after(StopKernel{Generation: c.kernel.generation, Closing: true})
 	c.kernel.generation++
 }

@@ -24,7 +24,9 @@ func (c *Core) execute(ev ExecuteRequested) {
 				Body: wire.ExecutionIDRejected{ExecutionID: string(it.Execution), Reason: rejected}})
 			return
 		}
-		chosen[i], isNew[id] = id, fresh
+		if chosen[i] = id; fresh {
+			isNew[id] = true
+		}
 		if it.Cell != "" {
 			inRequest[it.Cell] = id
 		}
@@ -37,13 +39,17 @@ func (c *Core) execute(ev ExecuteRequested) {
 		c.launch(c.kernel.info.EnvSource)
 	}
 	c.runs++
+	taken := map[domain.ExecutionID]bool{}
 	for i, it := range ev.Items {
-		if id := chosen[i]; isNew[id] {
-			isNew[id] = false
+		id := chosen[i]
+		switch {
+		case taken[id]:
+		case isNew[id]:
 			c.submit(id, it, ev.From)
-		} else {
+		default:
 			c.join(id, ev.From)
 		}
+		taken[id] = true
 	}
 	c.answerQueued(ev, chosen)
 }
@@ -61,7 +67,9 @@ func (c *Core) answerQueued(ev ExecuteRequested, chosen []domain.ExecutionID) {
 			return
 		}
 		answer.Result, answer.Body = wire.ResultCellQueued, all[0]
-		if e := c.execs[chosen[0]]; e != nil && e.hidden && !e.accepted {
+	}
+	for _, id := range chosen {
+		if e := c.execs[id]; e != nil && e.hidden && !e.accepted {
 			answer.Durable = false
 			e.held = append(e.held, answer)
 			return
@@ -131,6 +139,10 @@ func (c *Core) submit(id domain.ExecutionID, it Item, from Caller) {
 	if from.Direct {
 		e.direct = append(e.direct, from)
 	}
+	if c.kernel.lost != "" {
+		e.reason = c.kernel.lost + " This is a new kernel: the variables of the one before are lost."
+		c.kernel.lost = ""
+	}
 	c.seq++
 	c.execs[id] = e
 	c.order = append(c.order, id)
@@ -138,7 +150,7 @@ func (c *Core) submit(id domain.ExecutionID, it Item, from Caller) {
 		c.latest[it.Cell] = id
 	}
 	c.touch(e)
-	if c.run == "" && len(c.queue) == 0 && c.kernel.lifecycle == Running {
+	if c.run == "" && len(c.queue) == 0 && c.kernel.lifecycle == Running && !c.kernel.behind {
 		e.hidden = true
 		c.start(e)
 		c.emit(SetTimer{TimerDefer, c.cfg.DeferRunning})
@@ -185,7 +197,7 @@ func (c *Core) accepted(ev KernelAccepted) {
 		e = c.recreate(ev)
 	}
 	e.accepted = true
-	c.release(e)
+	c.emitHeld(e)
 	if e.status == statusQueued {
 		c.unqueue(e.id)
 		e.status, e.started = statusRunning, c.now
@@ -216,8 +228,8 @@ func (c *Core) recreate(ev KernelAccepted) *execution {
 	return e
 }
 
-// release sends the answers that waited for the host.
-func (c *Core) release(e *execution) {
+// emitHeld sends the answers that waited for the host.
+func (c *Core) emitHeld(e *execution) {
 	for _, r := range e.held {
 		c.emit(r)
 	}
@@ -280,7 +292,11 @@ func stopsWith(queued, failed *execution) bool {
 
 // answer tells everybody who wanted to know the end of an execution directly.
 func (c *Core) answer(e *execution) {
-	c.release(e)
+	for _, r := range e.held { // the host never had it
+		r.Durable = true
+		c.after(r)
+	}
+	e.held = nil
 	if len(e.direct) == 0 {
 		return
 	}
@@ -292,7 +308,7 @@ func (c *Core) answer(e *execution) {
 }
 
 func (c *Core) sendNext() {
-	if c.run != "" || len(c.queue) == 0 || c.kernel.lifecycle != Running {
+	if c.run != "" || len(c.queue) == 0 || c.kernel.lifecycle != Running || c.kernel.behind {
 		return
 	}
 	e := c.execs[c.queue[0]]
@@ -346,10 +362,15 @@ func all(*execution) bool { return true }
 func (c *Core) abortAll(reason, hint string) {
 	c.cancelQueued(reason, hint, all)
 	if e := c.execs[c.run]; e != nil {
-		e.reason, e.hint = reason, hint
-		c.addKernelError(e)
-		c.finish(e, statusError)
+		c.endByForce(e, reason, hint)
 	}
+}
+
+// endByForce ends an execution that its kernel will not end.
+func (c *Core) endByForce(e *execution, reason, hint string) {
+	e.reason, e.hint = reason, hint
+	c.addKernelError(e)
+	c.finish(e, statusError)
 }
 
 func (c *Core) cancelOne(ev CancelRequested) {
@@ -407,11 +428,8 @@ func (c *Core) trim() {
 // letGo takes an execution out of the document and remembers it elsewhere.
 func (c *Core) letGo(e *execution) {
 	c.materialise(e)
-	c.archive(e)
-	if e.inDoc {
-		c.pending.removed = append(c.pending.removed, string(e.id))
-		c.pending.due = true
-	}
+	c.pending.removed = append(c.pending.removed, e.view())
+	c.pending.due = true
 	c.unindexDisplays(e)
 	delete(c.execs, e.id)
 	if c.archived = append(c.archived, e.id); len(c.archived) > archivedKept {
@@ -421,10 +439,13 @@ func (c *Core) letGo(e *execution) {
 
 // archive keeps the record of an execution that somebody asked for.
 func (c *Core) archive(e *execution) {
-	if e.from.Actor != "" || e.cell == "" {
+	if e.asked() {
 		c.emit(Archive{e.view()})
 	}
 }
+
+// asked says whether somebody ran it, and it does not only stand for what a file had.
+func (e *execution) asked() bool { return e.from.Actor != "" || e.cell == "" }
 
 func (c *Core) loose(e *execution) bool {
 	return e.terminal() && (e.cell == "" || c.latest[e.cell] != e.id)

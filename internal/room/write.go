@@ -12,8 +12,9 @@ import (
 type pendingChange struct {
 	due     bool // there is something that does not wait for the flush timer
 	touched []*execution
-	removed []string // executions to be taken out
+	removed []Execution // to be taken out
 	queue   bool
+	leaves  bool // the host is given up
 	input   bool
 	request map[string]any // what the kernel asks for, nil when nothing
 	text    string         // progress of the launch
@@ -42,12 +43,12 @@ func (c *Core) write() {
 	p.due = false
 	ops, notes, points, saved := c.executionOps()
 	ops = append(ops, c.stateOps()...)
-	for _, id := range p.removed {
-		ops = append(ops, OpDeleteExecution{id})
+	for _, x := range p.removed {
+		ops = append(ops, OpDeleteExecution{string(x.ID)})
 	}
-	p.removed = nil
-	if len(ops) > 0 {
-		change := EditRuntime{Ops: ops, Notes: notes, State: c.resumeState()}
+	if len(ops) > 0 || p.leaves {
+		change := EditRuntime{Ops: ops, Notes: notes, State: c.resumeState(), Leaves: p.leaves, Archived: p.removed}
+		p.leaves, p.removed = false, nil
 		if run := c.execs[c.run]; run == nil || !run.hidden {
 			change.Seq = c.hostSeq
 		}

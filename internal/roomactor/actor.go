@@ -111,6 +111,8 @@ type Room struct {
 	kernelName string
 	made       bool // by this room, not from a file
 	host       *hostHandle
+	stopping   map[*hostHandle]bool // given up, and not told yet
+	hostDir    string               // folder of the last host, until another one is launched
 	file       fileState
 	onSaved    []func() // called after the next save
 	cells      map[domain.CellID]bool
@@ -144,6 +146,7 @@ func newRoom(deps Deps, id domain.NotebookID) *Room {
 		ctx: ctx, cancel: cancel, core: room.New(deps.Config, deps.IDs),
 		durable: make(chan struct{}, 1), peers: map[room.PeerID]*peer{}, timers: map[room.Timer]*time.Timer{},
 		cells: map[domain.CellID]bool{}, refused: make(chan struct{}, 1), unclaimed: map[*kernel.Host]bool{},
+		stopping: map[*hostHandle]bool{},
 	}
 }
 
@@ -273,6 +276,9 @@ func (r *Room) teardown() {
 	}
 	if r.host != nil {
 		r.host.detach()
+	}
+	for h := range r.stopping {
+		h.detach()
 	}
 	r.closeWatcher()
 	r.wg.Wait()

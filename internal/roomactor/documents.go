@@ -117,27 +117,43 @@ func (r *Room) editRuntime(e room.EditRuntime) {
 	if err != nil {
 		panic(fmt.Errorf("roomactor: edit runtime state: %w", err))
 	}
-	step := runtimeStep{Notes: e.Notes}
-	if e.Seq > 0 && r.host != nil && e.Seq > r.host.written {
-		r.host.written = e.Seq
-		step.Host, step.Seq = r.host.dir, e.Seq
-	}
-	same := bytes.Equal(r.runState, e.State)
-	r.runState = e.State
-	step.State = e.State
+	step := r.stepOf(e)
 	var recs []journal.Record
-	if same && step.Seq == 0 && len(step.Notes) == 0 {
-		if len(upd.Changes) > 0 {
-			recs = []journal.Record{{Type: recRuntimeChanges, Data: upd.Changes}}
-		}
-	} else {
+	switch same := bytes.Equal(r.runState, e.State); {
+	case !same || !step.plain():
 		recs = []journal.Record{step.record(upd.Changes)}
+	case len(upd.Changes) > 0:
+		recs = []journal.Record{{Type: recRuntimeChanges, Data: upd.Changes}}
 	}
+	r.runState = e.State
 	pos := r.publish(docRuntime, upd, nil, recs)
 	if host := r.host; step.Seq > 0 {
 		r.afterDurable(pos, func() { host.ack(step.Seq) })
 	}
+	if len(step.Archived) > 0 {
+		r.afterDurable(pos, func() {
+			for _, rec := range step.Archived {
+				r.deps.Registry.Archive(rec)
+			}
+		})
+	}
 	r.compact(compactAt)
+}
+
+// stepOf collects what has to be on disk together with a change.
+func (r *Room) stepOf(e room.EditRuntime) runtimeStep {
+	step := runtimeStep{Notes: e.Notes, State: e.State}
+	if e.Leaves {
+		step.Left, r.hostDir = r.hostDir, ""
+	}
+	if e.Seq > 0 && r.host != nil && e.Seq > r.host.written {
+		r.host.written = e.Seq
+		step.Host, step.Seq = r.host.dir, e.Seq
+	}
+	for _, x := range e.Archived {
+		step.Archived = append(step.Archived, r.executionRecord(x))
+	}
+	return step
 }
 
 func (r *Room) pointCell(e room.PointCell) {

@@ -11,10 +11,10 @@ import (
 	"runt/internal/domain"
 	"runt/internal/ipynb"
 	"runt/internal/journal"
-	"runt/internal/kernel"
 	"runt/internal/notebook"
 	"runt/internal/room"
 	"runt/internal/runtimestate"
+	"runt/internal/wire"
 )
 
 // Files in the folder of a room.
@@ -92,7 +92,7 @@ func (r *Room) fullRecords() []journal.Record {
 		}
 		recs = append(recs, journal.Record{Type: recNotebookSave + byte(i), Data: b})
 	}
-	step := runtimeStep{State: r.runState, Notes: r.core.Notes()}
+	step := runtimeStep{State: r.runState, Notes: r.core.Notes(), Gone: r.core.Archived()}
 	if r.host != nil {
 		step.Host, step.Seq = r.host.dir, r.host.written
 	}
@@ -137,7 +137,11 @@ type recovered struct {
 	seq   uint64 // its last event that is in the documents
 	state []byte
 	notes map[domain.ExecutionID]string
+	left  string // folder of the host before that one
+	gone  []domain.ExecutionID
 	found bool
+	// Records of executions that may not have reached the catalog.
+	archived []wire.ExecutionRecord
 }
 
 func readRecords(recs []journal.Record) (recovered, error) {
@@ -166,9 +170,17 @@ func readRecords(recs []journal.Record) (recovered, error) {
 }
 
 func (s *recovered) take(step runtimeStep) {
+	if step.Left != "" {
+		s.left, s.host, s.seq = step.Left, "", 0
+	}
 	if step.Host != "" {
 		s.host, s.seq = step.Host, step.Seq
 	}
+	s.gone = append(s.gone, step.Gone...)
+	for _, rec := range step.Archived {
+		s.gone = append(s.gone, domain.ExecutionID(rec.ExecutionID))
+	}
+	s.archived = append(s.archived, step.Archived...)
 	s.state = step.State
 	for _, n := range step.Notes {
 		s.notes[n.Execution] = n.Text
@@ -179,9 +191,9 @@ func (s *recovered) change(doc int, changes []byte) {
 	s.docs[doc] = append(s.docs[doc][:len(s.docs[doc]):len(s.docs[doc])], changes...)
 }
 
-// Restore makes the room of a notebook from its journal. adopt is the folder of
-// a kernel host that still runs for it, or "".
-func Restore(ctx context.Context, deps Deps, id domain.NotebookID, adopt string) (*Room, error) {
+// Restore makes the room of a notebook from its journal. hosts are the folders of
+// the kernel hosts that still run for it, the newest first: one of them at most is taken, the others are ended.
+func Restore(ctx context.Context, deps Deps, id domain.NotebookID, hosts []string) (*Room, error) {
 	r := newRoom(deps, id)
 	j, rec, err := journal.Open(filepath.Join(r.dir(), journalFile), r.journalOptions())
 	if err != nil {
@@ -192,11 +204,11 @@ func Restore(ctx context.Context, deps Deps, id domain.NotebookID, adopt string)
 	if rec.Torn || rec.Corrupt != "" {
 		r.log.Warn("journal was damaged", "torn", rec.Torn, "kept", rec.Corrupt)
 	}
-	return r.restore(ctx, rec.Records, adopt)
+	return r.restore(ctx, rec.Records, hosts)
 }
 
 // restore makes the room from records.
-func (r *Room) restore(ctx context.Context, recs []journal.Record, adopt string) (*Room, error) {
+func (r *Room) restore(ctx context.Context, recs []journal.Record, hosts []string) (*Room, error) {
 	state, err := readRecords(recs)
 	if err == nil && !state.found {
 		err = errors.New("it has no room record")
@@ -213,7 +225,10 @@ func (r *Room) restore(ctx context.Context, recs []journal.Record, adopt string)
 	r.runState = state.state
 	r.restoreFile(state.meta)
 	r.restoreExecutions(state)
-	r.restoreKernel(ctx, state, adopt)
+	r.restoreKernel(ctx, state, hosts)
+	for _, rec := range state.archived {
+		r.deps.Registry.Archive(rec)
+	}
 	return r, nil
 }
 
@@ -254,7 +269,7 @@ func (r *Room) restoreFile(m roomMeta) {
 
 func (r *Room) restoreExecutions(s recovered) {
 	kept := room.Restored{Latest: map[domain.CellID]domain.ExecutionID{}, Kernel: r.rs.Kernel(), Input: r.rs.InputRequest(),
-		Notes: s.notes, State: s.state, Text: func(ref map[string]any) (string, bool) {
+		Notes: s.notes, State: s.state, Archived: s.gone, Text: func(ref map[string]any) (string, bool) {
 			b, err := content(ref, r.deps.Blobs)
 			return string(b), err == nil
 		}}
@@ -273,64 +288,4 @@ func (r *Room) restoreExecutions(s recovered) {
 		kept.Queued = append(kept.Queued, domain.ExecutionID(q))
 	}
 	r.core.Restore(kept)
-}
-
-// restoreKernel adopts the host that still runs for the room, or ends what the
-// lost kernel was running, and starts the actor.
-func (r *Room) restoreKernel(ctx context.Context, s recovered, adopt string) {
-	var host *kernel.Host
-	seq := uint64(0)
-	if adopt != "" {
-		if s.host == adopt {
-			seq = s.seq
-		}
-		host = r.adopt(ctx, adopt, seq)
-	}
-	hadKernel := r.rs.Kernel().Lifecycle
-	another := host != nil && s.host != "" && s.host != adopt // than the one that had what was running
-	r.goLive(false)
-	r.post(func() {
-		if host == nil || another {
-			r.handle(room.HostLost{Reason: "The kernel was lost while the daemon was down.", Hint: "Run the cell again."})
-		}
-		switch {
-		case host != nil:
-			r.adopted(host, adopt, seq)
-		case hadKernel != room.NotStarted && hadKernel != room.Shutdown:
-			r.handle(room.LaunchRequested{Automatic: true})
-		}
-		if r.kind == FileBacked {
-			r.handle(room.DocumentChanged{}) // whether the file has everything is not known
-		}
-	})
-}
-
-// adopt connects to a host. One that cannot be reached is ended.
-func (r *Room) adopt(ctx context.Context, dir string, seq uint64) *kernel.Host {
-	host, err := kernel.Adopt(ctx, dir, seq, r.log)
-	if err == nil {
-		return host
-	}
-	r.log.Warn("kernel host not adopted", "dir", dir, "error", err)
-	m, err := kernel.ReadManifest(dir)
-	if err == nil {
-		err = kernel.Reap(m)
-	}
-	if err != nil {
-		r.log.Warn("kernel host not reaped", "dir", dir, "error", err)
-	}
-	return nil
-}
-
-// adopted takes over a host. Its events follow from where the documents end.
-func (r *Room) adopted(host *kernel.Host, dir string, seq uint64) {
-	m, err := kernel.ReadManifest(dir)
-	if err != nil {
-		r.log.Warn("manifest of a kernel host not read", "dir", dir, "error", err)
-	}
-	ready := host.Welcome().Phase == "ready"
-	r.host = &hostHandle{room: r, host: host, dir: dir, generation: r.core.Generation() + 1, written: seq, done: make(chan struct{})}
-	r.handle(room.HostAdopted{Kernel: kernelInfo(m.KernelName, m.Language, m.EnvSource), Ready: ready, Seq: seq})
-	r.hold(r.host)
-	r.log.Info("kernel host adopted", "dir", dir, "seq", seq, "ready", ready)
 }

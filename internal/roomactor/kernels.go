@@ -120,7 +120,13 @@ func dependencies(md map[string]any) []string {
 	return out
 }
 
+// launch starts a kernel when the disk has that the one before was given up; a
+// disk that refuses does not keep anybody from working.
 func (r *Room) launch(e room.LaunchKernel) {
+	r.durableOr(r.journalEnd(), func() { r.launchNow(e) }, func(error) { r.launchNow(e) })
+}
+
+func (r *Room) launchNow(e room.LaunchKernel) {
 	req := r.launchRequest()
 	r.start(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, launchTimeout)
@@ -268,7 +274,7 @@ func kernelInfo(spec, language, envSource string) room.KernelInfo {
 
 // hold makes h the room's host and begins to hear its events.
 func (r *Room) hold(h *hostHandle) {
-	r.host = h
+	r.host, r.hostDir = h, h.dir
 	r.start(func(ctx context.Context) {
 		defer close(h.done)
 		r.hear(ctx, h)
@@ -362,21 +368,33 @@ func roomMessage(m *kernel.Message) room.Message {
 	return room.Message{Type: m.Type, Content: content}
 }
 
+// stopKernel lets go of the host and ends it when the disk has what it was for:
+// until then it is the only one who knows.
 func (r *Room) stopKernel(e room.StopKernel) {
 	h := r.host
-	if h == nil || h.generation != e.Generation {
-		if e.Closing {
-			r.handle(room.HostStopped{})
-		}
-		return
+	if h != nil && h.generation != e.Generation {
+		h = nil
 	}
-	r.host = nil
-	r.start(func(context.Context) {
-		r.discard(h.host)
-		if e.Closing {
-			r.post(func() { r.handle(room.HostStopped{}) })
+	if h != nil {
+		r.host = nil
+		r.stopping[h] = true
+	}
+	stop := func() {
+		if h == nil {
+			if e.Closing {
+				r.handle(room.HostStopped{})
+			}
+			return
 		}
-	})
+		delete(r.stopping, h)
+		r.start(func(context.Context) {
+			r.discard(h.host)
+			if e.Closing {
+				r.post(func() { r.handle(room.HostStopped{}) })
+			}
+		})
+	}
+	r.durableOr(r.journalEnd(), stop, func(error) { stop() })
 }
 
 // kernelQuestion asks the kernel something that is no execution.

@@ -6,18 +6,28 @@ import (
 	"errors"
 	"fmt"
 
+	"runt/internal/domain"
 	"runt/internal/journal"
 	"runt/internal/room"
+	"runt/internal/wire"
 )
 
 // runtimeStep is what must be on disk together with a change of the runtime
 // state document, or not at all: up to which event of which host the documents
 // are complete after it, and what the core wants to have back.
 type runtimeStep struct {
-	Host  string          `json:"host,omitempty"` // folder; with Seq
-	Seq   uint64          `json:"seq,omitempty"`
-	State json.RawMessage `json:"state,omitempty"`
-	Notes []room.Note     `json:"notes,omitempty"`
+	Host     string                 `json:"host,omitempty"` // folder; with Seq
+	Seq      uint64                 `json:"seq,omitempty"`
+	Left     string                 `json:"left,omitempty"` // folder of a host that is given up
+	State    json.RawMessage        `json:"state,omitempty"`
+	Notes    []room.Note            `json:"notes,omitempty"`
+	Archived []wire.ExecutionRecord `json:"archived,omitempty"` // not in the document any more
+	Gone     []domain.ExecutionID   `json:"gone,omitempty"`     // the same, kept elsewhere
+}
+
+// plain says whether the step has nothing that the change alone does not say.
+func (s runtimeStep) plain() bool {
+	return s.Host == "" && s.Left == "" && len(s.Notes) == 0 && len(s.Archived) == 0 && len(s.Gone) == 0
 }
 
 // record returns the journal record of the step: length of its JSON (four

@@ -13,7 +13,7 @@ import (
 // Wreck is what is left of a room that ended by a fault.
 type Wreck struct {
 	ID      domain.NotebookID
-	HostDir string           // folder of its kernel host, which still runs; "" for none
+	Hosts   []string         // folder of its kernel host, which still runs
 	Records []journal.Record // what a journal would say, for a room that had none; nil when there is nothing
 }
 
@@ -21,7 +21,7 @@ type Wreck struct {
 func (r *Room) wreck() (w Wreck) {
 	w.ID = r.id
 	if r.host != nil {
-		w.HostDir = r.host.dir
+		w.Hosts = []string{r.host.dir}
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -37,9 +37,9 @@ func (r *Room) wreck() (w Wreck) {
 // Recover makes the room again of which w is left.
 func Recover(ctx context.Context, deps Deps, w Wreck) (*Room, error) {
 	if w.Records == nil {
-		return Restore(ctx, deps, w.ID, w.HostDir)
+		return Restore(ctx, deps, w.ID, w.Hosts)
 	}
-	return newRoom(deps, w.ID).restore(ctx, w.Records, w.HostDir)
+	return newRoom(deps, w.ID).restore(ctx, w.Records, w.Hosts)
 }
 
 // answerArchived is answer for an execution that the room no longer has.
