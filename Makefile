@@ -13,7 +13,7 @@ BENCHTIME   ?= 1s
 TESTFLAGS   ?=
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PROGRAMS    := runt runtimed runt-mcp-proxy
-SOURCES     := cmd internal scripts
+SOURCES     := bench cmd internal scripts
 # The race detector is written in C++ and needs a C compiler to link.
 RACE        := $(if $(shell command -v gcc || command -v clang),-race,)
 

@@ -17,11 +17,15 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 )
 
 // EnvDir names the environment variable with the folder for sockets.
 const EnvDir = "RUNT_PPROF_DIR"
+
+// FreePath is where a POST makes the program give memory back to the system.
+const FreePath = "/debug/free"
 
 const headerTimeout = 5 * time.Second
 
@@ -40,6 +44,10 @@ func Serve(name string) (stop func(), err error) {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("POST "+FreePath, func(w http.ResponseWriter, _ *http.Request) {
+		debug.FreeOSMemory()
+		w.WriteHeader(http.StatusNoContent)
+	})
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}
 	done := make(chan struct{})
 	go func() {
