@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"runt/internal/domain"
 	"runt/internal/ipynb"
@@ -161,7 +162,7 @@ func readRecords(recs []journal.Record) (recovered, error) {
 			out.take(step)
 			out.change(docRuntime, changes)
 		case rec.Type >= recNotebookSave && rec.Type < recNotebookSave+numDocs:
-			out.docs[rec.Type-recNotebookSave] = rec.Data
+			out.docs[rec.Type-recNotebookSave] = slices.Clip(rec.Data) // what is appended goes elsewhere
 		case rec.Type >= recNotebookChanges && rec.Type < recNotebookChanges+numDocs:
 			out.change(int(rec.Type-recNotebookChanges), rec.Data)
 		}
@@ -188,7 +189,7 @@ func (s *recovered) take(step runtimeStep) {
 }
 
 func (s *recovered) change(doc int, changes []byte) {
-	s.docs[doc] = append(s.docs[doc][:len(s.docs[doc]):len(s.docs[doc])], changes...)
+	s.docs[doc] = append(s.docs[doc], changes...)
 }
 
 // Restore makes the room of a notebook from its journal. hosts are the folders of
