@@ -37,10 +37,12 @@ func getAllCells(ctx context.Context, k *call, b *book) (*reply, error) {
 			more = true
 			break
 		}
-		views = append(views, b.cellView(i, cells[i], view == present.ViewOutputs))
+		views = append(views, b.cellView(i, cells[i], view == present.ViewOutputs || onlyErrors && view == present.ViewMap))
 	}
 	for _, v := range views {
-		k.c.srv.fill(ctx, v.Outputs)
+		if view == present.ViewOutputs {
+			k.c.srv.fill(ctx, v.Outputs)
+		}
 	}
 	return &reply{text: present.Cells(views, present.CellsOptions{View: view, Total: len(cells), ErrorsOnly: onlyErrors, More: more})}, nil
 }

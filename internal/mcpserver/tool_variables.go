@@ -3,23 +3,26 @@ package mcpserver
 import (
 	"context"
 	_ "embed"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"runt/internal/domain"
 	"runt/internal/present"
 	"runt/internal/runtimestate"
+	"runt/internal/wire"
 )
 
-// inspectLimit is how long inspect_variables waits for the kernel.
-const inspectLimit = 10 * time.Second
-
-// variablesPython prints a JSON list about the kernel's variables. It leaves no name behind.
+// variablesPython makes a JSON list about the kernel's variables, in base64, from
+// shell and names. Its own names are in a space of their own.
 //
 //go:embed variables.py
 var variablesPython string
+
+// variablesExpression evaluates the program, whatever names the user has taken.
+const variablesExpression = `(lambda d: (__import__("builtins").exec(%s, d), d["result"])[1])({"shell": __import__("IPython").get_ipython(), "names": %s})`
 
 // variable is what the program prints of one.
 type variable struct {
@@ -44,35 +47,56 @@ func inspectVariables(ctx context.Context, k *call, b *book) (*reply, error) {
 		}
 		names = string(raw)
 	}
-	again := b.codeAsker(strings.Replace(variablesPython, "NAMES", names, 1), domain.DerivedExecutionID(k.id, ""))
-	e, err := b.queue(ctx, again)
+	program, err := json.Marshal(variablesPython) // a JSON string is a Python string
 	if err != nil {
 		return nil, err
 	}
-	v, err := b.await(ctx, e, again, waitFor{timeout: inspectLimit})
+	b.ref.Yield()
+	list, err := b.variables(ctx, fmt.Sprintf(variablesExpression, program, names))
 	if err != nil {
 		return nil, err
 	}
-	if v.status != runtimestate.Done {
-		return k.c.show(ctx, v, present.Options{}), nil
-	}
-	k.c.srv.fill(ctx, v.outputs)
-	return variablesReply(v.outputs, k.args.list("names"))
+	return variablesReply(list, k.args.list("names")), nil
 }
 
-func variablesReply(outputs []present.Output, asked []string) (*reply, error) {
-	var text strings.Builder
-	for _, o := range outputs {
-		if o.Type == present.TypeStream && o.Name == "stdout" {
-			text.WriteString(o.Text)
+// variables asks the kernel for the list. It leaves no trace there or in the notebook.
+func (b *book) variables(ctx context.Context, expression string) ([]variable, error) {
+	if !b.h().Extended() {
+		return nil, invalidf("This daemon cannot look into the kernel.").WithHint("Call create_cell with and_run=true and code that prints what you want to see.")
+	}
+	resp, err := b.request(ctx, wire.Request{Action: wire.ActionEvaluate, Code: expression})
+	if errors.Is(err, &domain.Error{Code: domain.CodeTimeout}) {
+		if executing, _ := b.runtime().Queue(); executing != "" {
+			return nil, domain.Errorf(domain.CodeTimeout, "The kernel is busy with execution %s and cannot be asked.", executing).
+				WithHint("Call get_results with execution_id=%q and wait_secs, then ask again.", executing)
 		}
 	}
-	var list []variable
-	if err := json.Unmarshal([]byte(text.String()), &list); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	var body wire.EvaluateResult
+	if err := resp.Decode(&body); err != nil {
+		return nil, err
+	}
+	var quoted string
+	if body.Error != "" || json.Unmarshal(body.Data["text/plain"], &quoted) != nil {
+		return nil, domain.Errorf(domain.CodeKernelUnavailable, "The kernel does not tell its variables: %s.", orElse(body.Error, resp.Result)).
+			WithHint("Call execute_code with code that prints what you want to see.")
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.Trim(quoted, "'"))
+	if err != nil {
 		return nil, fmt.Errorf("read list of variables: %w", err)
 	}
-	if len(list) == 0 {
-		return textf("There are no variables of the notebook's own."), nil
+	var list []variable
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("read list of variables: %w", err)
+	}
+	return list, nil
+}
+
+func variablesReply(list []variable, asked []string) *reply {
+	if len(list) == 0 && len(asked) == 0 {
+		return textf("There are no variables of the notebook's own.")
 	}
 	var lines []string
 	known := map[string]bool{}
@@ -86,5 +110,5 @@ func variablesReply(outputs []present.Output, asked []string) (*reply, error) {
 		}
 	}
 	const limit = 8 << 10
-	return &reply{text: present.Bounded(strings.Join(lines, "\n"), limit, "give names")}, nil
+	return &reply{text: present.Bounded(strings.Join(lines, "\n"), limit, "give names")}
 }

@@ -2,6 +2,7 @@ package present
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -123,7 +124,7 @@ func cellLine(c CellView) string {
 
 func cellText(c CellView, view string) string {
 	if view == ViewMap {
-		return cellLine(c) + " · " + sourcePreview(c.Source)
+		return cellLine(c) + " · " + sourcePreview(c.Source) + raised(c.Outputs)
 	}
 	text := "━ " + cellLine(c)
 	source := strings.TrimRight(StripANSI(c.Source), "\n")
@@ -138,6 +139,16 @@ func cellText(c CellView, view string) string {
 		text += "\n→ " + strings.ReplaceAll(r.Text, "\n", "\n  ")
 	}
 	return text
+}
+
+// raised returns a line with the exception that a cell ended with, if its outputs are known.
+func raised(outputs []Output) string {
+	for _, o := range slices.Backward(outputs) {
+		if o.Type == TypeError {
+			return "\n    " + OneLine(exception(o.EName, o.EValue), 200)
+		}
+	}
+	return ""
 }
 
 // sourcePreview returns the first line of a source that says something, and how

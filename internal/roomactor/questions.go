@@ -9,7 +9,7 @@ import (
 	"runt/internal/wire"
 )
 
-// ask sends completion, history and inspection to the kernel and makes the
+// ask sends completion, history, inspection and evaluation to the kernel and makes the
 // answer of protocol v4 from its reply.
 func ask(ctx context.Context, host *kernel.Host, req wire.Request) (result string, body any, err error) {
 	switch req.Action {
@@ -19,6 +19,9 @@ func ask(ctx context.Context, host *kernel.Host, req wire.Request) (result strin
 	case wire.ActionGetHistory:
 		body, err = history(ctx, host, req)
 		return wire.ResultHistory, body, err
+	case wire.ActionEvaluate:
+		body, err = evaluate(ctx, host, req)
+		return wire.ResultEvaluate, body, err
 	default:
 		body, err = inspect(ctx, host, req)
 		return wire.ResultInspect, body, err
@@ -77,6 +80,32 @@ func inspect(ctx context.Context, host *kernel.Host, req wire.Request) (wire.Ins
 	}
 	err := request(ctx, host, "inspect_request", map[string]any{"code": req.Code, "cursor_pos": req.CursorPos, "detail_level": 0}, &reply)
 	return wire.InspectResult{Found: reply.Found, Data: reply.Data}, err
+}
+
+// evaluate has the kernel evaluate an expression beside an empty piece of code
+// that leaves no trace: nothing is put out, counted, or kept in its history.
+func evaluate(ctx context.Context, host *kernel.Host, req wire.Request) (wire.EvaluateResult, error) {
+	const name = "value"
+	var reply struct {
+		Expressions map[string]struct {
+			Status string                     `json:"status"`
+			Data   map[string]json.RawMessage `json:"data"`
+			EName  string                     `json:"ename"`
+			EValue string                     `json:"evalue"`
+		} `json:"user_expressions"`
+	}
+	err := request(ctx, host, "execute_request", map[string]any{"code": "", "silent": true, "store_history": false,
+		"allow_stdin": false, "stop_on_error": false, "user_expressions": map[string]string{name: req.Code}}, &reply)
+	x, ok := reply.Expressions[name]
+	switch {
+	case err != nil:
+		return wire.EvaluateResult{}, err
+	case !ok:
+		return wire.EvaluateResult{Error: "the kernel does not evaluate expressions"}, nil
+	case x.Status != "ok":
+		return wire.EvaluateResult{Error: x.EName + ": " + x.EValue}, nil
+	}
+	return wire.EvaluateResult{Data: x.Data}, nil
 }
 
 func request(ctx context.Context, host *kernel.Host, msgType string, content, reply any) error {

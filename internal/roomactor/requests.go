@@ -139,7 +139,7 @@ func (r *Room) dispatchRest(p *peer, req wire.Request) {
 		r.respond(p.id, req.ID, wire.ResultOK, nil)
 	case wire.ActionSyncEnvironment:
 		r.respond(p.id, req.ID, wire.ResultSyncEnvComplete, wire.SyncEnvironmentComplete{})
-	case wire.ActionComplete, wire.ActionGetHistory, wire.ActionInspect:
+	case wire.ActionComplete, wire.ActionGetHistory, wire.ActionInspect, wire.ActionEvaluate:
 		r.kernelQuestion(p, req)
 	case wire.ActionCloneAsEphemeral:
 		r.clone(p, req)

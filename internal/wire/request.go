@@ -43,6 +43,7 @@ const (
 	ActionSendInput       = "runt_send_input"
 	ActionExecuteCode     = "runt_execute_code"
 	ActionInspect         = "runt_inspect"
+	ActionEvaluate        = "runt_evaluate"
 	ActionSetKeepAlive    = "runt_set_keep_alive"
 )
 

@@ -43,6 +43,7 @@ const (
 const (
 	ResultKernelRestarted = "runt_kernel_restarted" // KernelLaunched
 	ResultInspect         = "runt_inspect_result"   // InspectResult
+	ResultEvaluate        = "runt_evaluate_result"  // EvaluateResult
 )
 
 // KernelLaunched is the body of kernel_launched, kernel_already_running and
@@ -236,6 +237,13 @@ func (b CompletionResult) MarshalJSON() ([]byte, error) {
 type InspectResult struct {
 	Found bool                       `json:"found"`
 	Data  map[string]json.RawMessage `json:"data,omitempty"` // by mime type
+}
+
+// EvaluateResult is the body of runt_evaluate_result: what an expression is
+// worth in the kernel, or why it is worth nothing.
+type EvaluateResult struct {
+	Data  map[string]json.RawMessage `json:"data,omitempty"`  // by mime type
+	Error string                     `json:"error,omitempty"` // such as "NameError: name 'x' is not defined"
 }
 
 // SyncEnvironmentComplete is the body of sync_environment_complete.
