@@ -226,7 +226,7 @@ func TestOneHTTPSessionDoesNotTouchAnother(t *testing.T) {
 	defer wg.Wait()
 	running := slow.begin(&wg, "create_cell", map[string]any{"source": "print('begun', flush=True)\ntime.sleep(30)", "and_run": true, "timeout_secs": 60})
 	testenv.Await(t, t.Context(), "the slow cell to run", func() bool {
-		return strings.Contains(slow.call("get_all_cells", map[string]any{"view": "outputs"}), "begun")
+		return strings.Contains(slow.call("get_all_cells", map[string]any{"view": "outputs"}), "→ begun")
 	})
 	begun := time.Now()
 	slow.fails(domain.CodeCellNotFound, "get_cell", map[string]any{"cell_id": "none"})
@@ -332,7 +332,7 @@ func TestS01_AnotherVersionEndsTheHTTPServer(t *testing.T) {
 	var wg sync.WaitGroup
 	running := c.begin(&wg, "create_cell", map[string]any{"source": "print('begun', flush=True)\ntime.sleep(30)", "and_run": true, "timeout_secs": 60})
 	testenv.Await(t, t.Context(), "the cell to run", func() bool {
-		return strings.Contains(c.call("get_all_cells", map[string]any{"view": "outputs"}), "begun")
+		return strings.Contains(c.call("get_all_cells", map[string]any{"view": "outputs"}), "→ begun")
 	})
 	b.stop()
 	b.mu.Lock()
