@@ -150,7 +150,7 @@ func (d *Daemon) create(ctx context.Context, h wire.Handshake) (*roomactor.Room,
 		}
 		return d.createFile(ctx, h, spec)
 	}
-	if err := d.checkKernel(ctx, h); err != nil {
+	if err := d.checkKernel(ctx, h, &spec); err != nil {
 		return nil, err
 	}
 	id := domain.NotebookID(h.NotebookID)
@@ -170,12 +170,16 @@ func (d *Daemon) create(ctx context.Context, h wire.Handshake) (*roomactor.Room,
 }
 
 // checkKernel refuses a notebook for a kernelspec that is not installed, before
-// anything is made. The usual Python kernel is made by need and never refused.
-func (d *Daemon) checkKernel(ctx context.Context, h wire.Handshake) error {
+// anything is made, and notes its language. The usual Python kernel is made by
+// need and never refused.
+func (d *Daemon) checkKernel(ctx context.Context, h wire.Handshake, spec *roomactor.NewSpec) error {
 	if h.KernelName == "" || strings.HasPrefix(h.KernelName, "python") {
 		return nil
 	}
-	_, err := d.deps.Env.Resolve(ctx, env.Request{KernelName: h.KernelName, WorkingDir: h.WorkingDir}, nil)
+	found, err := d.deps.Env.Resolve(ctx, env.Request{KernelName: h.KernelName, WorkingDir: h.WorkingDir}, nil)
+	if err == nil {
+		spec.Language, spec.DisplayName = found.Language, found.DisplayName
+	}
 	return err
 }
 
@@ -192,7 +196,7 @@ func (d *Daemon) createFile(ctx context.Context, h wire.Handshake, spec roomacto
 	if err := roomactor.MustNotExist(path); err != nil {
 		return nil, err
 	}
-	if err := d.checkKernel(ctx, h); err != nil {
+	if err := d.checkKernel(ctx, h, &spec); err != nil {
 		return nil, err
 	}
 	if spec.WorkingDir == "" {

@@ -29,6 +29,7 @@ type NewSpec struct {
 	Ephemeral    bool
 	KernelName   string // kernelspec; "" for the language's usual one
 	Language     string // "python" when empty
+	DisplayName  string // of the kernelspec
 	Dependencies []string
 	Cells        []notebook.NewCell // one empty code cell when nil
 	Metadata     map[string]any     // on top of what the kernel says
@@ -64,7 +65,7 @@ func (r *Room) fillNew(spec NewSpec) error {
 	if cells == nil {
 		cells = []notebook.NewCell{{ID: domain.CellID(r.deps.IDs.UUID()), Type: "code"}}
 	}
-	md := ipynb.NewNotebook(spec.Language, spec.KernelName, "").Metadata
+	md := ipynb.NewNotebook(spec.Language, spec.KernelName, spec.DisplayName).Metadata
 	for k, v := range spec.Metadata {
 		md[k] = v
 	}
