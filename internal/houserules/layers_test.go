@@ -22,6 +22,7 @@ var layers = [][]string{
 	{"internal/toolspec", "internal/supervise", "internal/present", "internal/session"},
 	{"internal/roomactor", "internal/mcpserver", "internal/proxy"},
 	{"internal/daemon", "internal/doctor"},
+	{"internal/kernelcases"},
 	{"cmd", "scripts", "examples", "bench"},
 }
 
