@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"runt/internal/automerge"
@@ -84,10 +85,26 @@ func (b *book) edit(ctx context.Context, fn func(tx *notebook.Tx) error) error {
 	return b.confirm(ctx, fn, heads)
 }
 
+// mark is the message of the changes that the call makes.
+func (b *book) mark() string { return "runt:" + b.k.id }
+
+// made says whether an earlier process has made the edit of this call and died
+// before it could say so.
+func (b *book) made() (bool, error) {
+	if !b.k.again {
+		return false, nil
+	}
+	made, err := b.doc().Engine().Said(b.mark())
+	if err != nil {
+		return false, fmt.Errorf("look for an earlier edit: %w", err)
+	}
+	return made, nil
+}
+
 // apply makes an edit here and sends it on its way.
 func (b *book) apply(ctx context.Context, fn func(tx *notebook.Tx) error) ([]automerge.Hash, error) {
 	for try := 0; ; try++ {
-		heads, err := b.h().Edit(ctx, fn)
+		heads, err := b.h().Edit(ctx, fn, automerge.WithMessage(b.mark()))
 		if err == nil || !isLost(err) || try == maxRejoins {
 			return heads, err
 		}

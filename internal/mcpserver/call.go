@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"runt/internal/domain"
+	"runt/internal/failpoint"
 	"runt/internal/session"
 	"runt/internal/toolspec"
 )
@@ -17,6 +18,7 @@ type call struct {
 	c        *Client
 	tool     *toolspec.Tool
 	id       string // names the call for good: the same when it is sent again
+	again    bool   // it is sent again: what it asks for may have been done
 	args     args
 	turn     uint64 // place in the client's order; 0 for none
 	progress func(ctx context.Context, text string)
@@ -32,6 +34,7 @@ func (k *call) begun() {
 // request is what comes with a call besides the tool's name.
 type callRequest struct {
 	id       string // "" for a fresh one
+	again    bool
 	turn     uint64
 	raw      json.RawMessage
 	progress func(ctx context.Context, text string) // nil when nobody listens
@@ -44,7 +47,7 @@ func (c *Client) run(ctx context.Context, name string, r callRequest) (rep *repl
 	if !ok || !implemented {
 		return nil, invalidf("There is no tool %q.", name).WithHint("Ask for the list of tools.")
 	}
-	k := &call{c: c, tool: tool, id: r.id, turn: r.turn, progress: r.progress}
+	k := &call{c: c, tool: tool, id: r.id, again: r.again, turn: r.turn, progress: r.progress}
 	if k.id == "" {
 		k.id = callID(c.session, json.RawMessage(c.srv.ids.UUID()))
 	}
@@ -68,6 +71,9 @@ func (c *Client) run(ctx context.Context, name string, r callRequest) (rep *repl
 	}
 	started := time.Now()
 	rep, err = h.do(ctx, k)
+	if failed := failpoint.Inject("mcpserver/before-answer"); failed != nil {
+		return nil, failed
+	}
 	c.srv.o.Logger.Debug("tool called", "tool", name, "call", k.id, "took", time.Since(started), "code", domain.CodeOf(err))
 	return rep, err
 }

@@ -16,6 +16,8 @@ import (
 // Keys of ours in the _meta of requests.
 const (
 	metaSession = "runt/session" // of initialize: names the client's session for call ids
+	metaResent  = "runt/resent"  // of initialize: ids of the requests that an earlier process had and did not answer
+	metaAgain   = "runt/again"   // of tools/call, set by the transport: the request is one of those
 	metaCallID  = "runt/call_id" // of tools/call, set by the transport: the same when the call is sent again
 	metaTurn    = "runt/turn"    // of tools/call, set by the transport: its number in the order of arrival
 )
@@ -142,7 +144,8 @@ func (c *lineConn) acceptCall(id json.RawMessage, method string, params json.Raw
 		return nil
 	}
 	c.last++
-	r := &request{inner: "r" + strconv.FormatUint(c.last, 10), id: id}
+	r := &request{inner: "r" + strconv.FormatUint(c.last, 10), id: id, again: c.resent[string(id)]}
+	delete(c.resent, string(id))
 	c.open[r.inner], c.byClientID[string(id)] = r, r
 	session := c.session
 	c.mu.Unlock()
@@ -163,9 +166,15 @@ func (c *lineConn) initialize(params json.RawMessage) {
 		return // the library will refuse it
 	}
 	var session string
+	var resent []json.RawMessage
 	if json.Unmarshal(init.Meta[metaSession], &session) == nil && session != "" {
 		c.mu.Lock()
 		c.session = session
+		if json.Unmarshal(init.Meta[metaResent], &resent) == nil {
+			for _, id := range resent {
+				c.resent[string(id)] = true
+			}
+		}
 		c.mu.Unlock()
 	}
 	if c.t.onInitialize != nil {
@@ -186,6 +195,10 @@ func (r *request) annotate(params json.RawMessage, session string) json.RawMessa
 	}
 	meta[metaCallID] = quote(callID(session, r.id))
 	meta[metaTurn] = json.RawMessage(strconv.FormatUint(r.turn, 10))
+	delete(meta, metaAgain)
+	if r.again {
+		meta[metaAgain] = json.RawMessage("true")
+	}
 	if token, has := meta["progressToken"]; has {
 		r.progress = token
 		meta["progressToken"] = quote(r.inner)

@@ -47,6 +47,7 @@ func (c *Client) toolHandler(name string) mcp.ToolHandler {
 		defer done()
 		r := callRequest{raw: req.Params.Arguments}
 		r.id, _ = req.Params.Meta[metaCallID].(string)
+		r.again, _ = req.Params.Meta[metaAgain].(bool)
 		if n, ok := req.Params.Meta[metaTurn].(float64); ok && n > 0 && c.order != nil {
 			r.turn = uint64(n)
 		}

@@ -11,7 +11,10 @@ import (
 )
 
 // deleteCell deletes a cell.
-func deleteCell(ctx context.Context, _ *call, b *book) (*reply, error) {
+func deleteCell(ctx context.Context, k *call, b *book) (*reply, error) {
+	if made, err := b.made(); made || err != nil {
+		return textf("Deleted %s.", k.args.text("cell_id")), err
+	}
 	cell, err := b.cell(ctx)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,9 @@ func editCells(ctx context.Context, k *call, b *book) (*reply, error) {
 		return nil, invalidf("There are %d operations; at most %d fit in one call.", len(ops), maxOperations).WithHint("Split them over several calls.")
 	}
 	e := &cellEdits{b: b, callID: k.id, made: map[string]domain.CellID{}}
-	if e.sentAgain(ops) {
+	if made, err := b.made(); err != nil {
+		return nil, err
+	} else if made || e.sentAgain(ops) {
 		return textf("All %d operations had been made already.\n%s", len(ops), b.mapText()), nil
 	}
 	err := b.edit(ctx, func(tx *notebook.Tx) error {

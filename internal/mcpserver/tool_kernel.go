@@ -75,6 +75,9 @@ func (b *book) cancelledOf(ctx context.Context, queued, told []string) []string 
 
 // restartKernel ends the kernel, whatever state it is in, and starts a new one.
 func restartKernel(ctx context.Context, k *call, b *book) (*reply, error) {
+	if k.again && k.args.flag("run_all") && b.ranSome(ctx) {
+		return b.runAllAfterRestart(ctx)
+	}
 	resp, err := b.request(ctx, wire.Request{Action: b.restartAction(), RequiredHeads: b.heads()})
 	if err != nil {
 		return nil, err
@@ -85,19 +88,32 @@ func restartKernel(ctx context.Context, k *call, b *book) (*reply, error) {
 		return nil, domain.Errorf(domain.CodeKernelUnavailable, "The kernel was not restarted (%s).", resp.Result).WithHint("Call list_kernels to see what there is.")
 	}
 	if k.args.flag("run_all") {
-		cells, err := b.codeCells(ctx, "", "")
-		if err != nil || len(cells) == 0 {
-			return textf("The kernel was restarted; there are no code cells to run."), err
-		}
-		const runAllTimeout = 300 * time.Second
-		rep, err := b.runCells(ctx, cells, waitFor{timeout: runAllTimeout})
-		if err == nil {
-			rep.text = "The kernel was restarted; variables are lost. Then all cells were run.\n" + rep.text
-		}
-		return rep, err
+		return b.runAllAfterRestart(ctx)
 	}
 	b.ref.Yield()
 	return b.awaitKernel(ctx)
+}
+
+func (b *book) runAllAfterRestart(ctx context.Context) (*reply, error) {
+	cells, err := b.codeCells(ctx, "", "")
+	if err != nil || len(cells) == 0 {
+		return textf("The kernel was restarted; there are no code cells to run."), err
+	}
+	const runAllTimeout = 300 * time.Second
+	rep, err := b.runCells(ctx, cells, waitFor{timeout: runAllTimeout})
+	if err == nil {
+		rep.text = "The kernel was restarted; variables are lost. Then all cells were run.\n" + rep.text
+	}
+	return rep, err
+}
+
+// ranSome says whether the call has run cells already, before it was sent again.
+func (b *book) ranSome(ctx context.Context) bool {
+	cells, err := b.codeCells(ctx, "", "")
+	return err == nil && slices.ContainsFunc(cells, func(cell domain.CellID) bool {
+		_, known := b.runtime().Execution(string(domain.DerivedExecutionID(b.k.id, cell)))
+		return known
+	})
 }
 
 // restartAction is the request that restarts a kernel; daemons that are not

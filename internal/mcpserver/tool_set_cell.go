@@ -49,7 +49,14 @@ func setCell(ctx context.Context, k *call, b *book) (*reply, error) {
 // returns the source before it, of which the reply shows the difference.
 func (b *book) editAndRun(ctx context.Context, id domain.CellID, fn func(tx *notebook.Tx) (string, error)) (*reply, error) {
 	var before string
+	made, err := b.made()
+	if err != nil {
+		return nil, err
+	}
 	edit := func(tx *notebook.Tx) (err error) {
+		if made {
+			return nil
+		}
 		before, err = fn(tx)
 		return err
 	}
@@ -68,6 +75,9 @@ func (b *book) editAndRun(ctx context.Context, id domain.CellID, fn func(tx *not
 		return nil, err
 	}
 	changes := orElse(present.Diff(before, after.Source), "The source is unchanged.")
+	if made {
+		changes = after.Source
+	}
 	return textf("%s (%s) hash=%s\n%s", id, after.Type, sourceHash(after.Source), changes), nil
 }
 

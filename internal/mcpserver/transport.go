@@ -51,7 +51,7 @@ func newStdio(in io.Reader, out io.Writer, logger *slog.Logger) *stdio {
 func (t *stdio) Connect(context.Context) (mcp.Connection, error) {
 	c := &lineConn{
 		t: t, incoming: make(chan jsonrpc.Message), closed: make(chan struct{}), idle: make(chan struct{}, 1),
-		open: map[string]*request{}, byClientID: map[string]*request{},
+		open: map[string]*request{}, byClientID: map[string]*request{}, resent: map[string]bool{},
 		session: domain.RandomIDs{Rand: rand.Reader}.UUID(),
 	}
 	t.mu.Lock()
@@ -107,6 +107,7 @@ type lineConn struct {
 	last       uint64     // number of the latest request
 	open       map[string]*request
 	byClientID map[string]*request
+	resent     map[string]bool // ids of requests that come again
 }
 
 // request is a request that has not been answered yet.
@@ -115,6 +116,7 @@ type request struct {
 	id       json.RawMessage // the id as the client wrote it
 	progress json.RawMessage // its progress token, likewise; nil for none
 	turn     uint64          // of a tools/call; 0 for others
+	again    bool            // an earlier process had it
 }
 
 // Read returns the next message. After the end of input it waits until

@@ -89,7 +89,7 @@ func (c *Core) initializeResult(version string) json.RawMessage {
 }
 
 // handshakeParams returns what the child's initialize says: the client's own
-// words, the version agreed on, and the session.
+// words, the version agreed on, the session, and which calls an earlier child had.
 func (c *Core) handshakeParams() json.RawMessage {
 	params := map[string]json.RawMessage{}
 	if json.Unmarshal(c.client.params, &params) != nil || params == nil {
@@ -100,6 +100,9 @@ func (c *Core) handshakeParams() json.RawMessage {
 		meta = map[string]json.RawMessage{}
 	}
 	meta["runt/session"] = rpcline.Quote(c.client.session)
+	if again := c.calls.resent(); len(again) > 0 {
+		meta["runt/resent"] = mustMarshal(again)
+	}
 	params["_meta"] = mustMarshal(meta)
 	params["protocolVersion"] = rpcline.Quote(c.client.version)
 	if c.client.info.Name == "" { // who says no name is still somebody

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -66,6 +67,17 @@ func (t *calls) remove(call *call) {
 	t.list = slices.Delete(t.list, i, i+1)
 	delete(t.byKey, call.key)
 	t.held -= len(call.line)
+}
+
+// resent returns the ids of the calls that a child has had already.
+func (t *calls) resent() []json.RawMessage {
+	var ids []json.RawMessage
+	for _, call := range t.list {
+		if call.tries > 0 {
+			ids = append(ids, call.id)
+		}
+	}
+	return ids
 }
 
 // call takes up a request that the child, or for reconnect the proxy, is to answer.

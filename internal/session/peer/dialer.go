@@ -61,10 +61,14 @@ func (d *Dialer) options(carry session.Handle) client.Options {
 	return o
 }
 
-// Dial implements session.Dialer.
+// Dial implements session.Dialer. A notebook that was saved under another name
+// without our hearing of it is found by its id, for as long as it is open.
 func (d *Dialer) Dial(ctx context.Context, t session.Target, carry session.Handle) (session.Handle, error) {
 	var h *client.Handle
 	var err error
+	if t.Path != "" && t.ID != "" {
+		t.Path = cmp.Or(d.Locate(ctx, session.Target{ID: t.ID}).Path, t.Path)
+	}
 	if t.Path != "" {
 		h, err = client.Open(ctx, d.options(carry), t.Path, client.OpenOptions{})
 	} else {
