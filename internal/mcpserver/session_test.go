@@ -381,6 +381,10 @@ func TestS17_ParallelConnectsThroughTheWholeServer(t *testing.T) {
 	wantWords(t, a.call("list_notebooks", map[string]any{"notebook": id}), "1 connected: crowd (", "held by you, your default")
 }
 
+// rejoinLimit is far above the 250 ms that a rejoin takes on a machine with
+// nothing else to do, and below what a client would wait that only looked now and then.
+const rejoinLimit = 10 * time.Second
+
 func TestS20_RejoinIsQuickOnceTheDaemonListens(t *testing.T) {
 	b := newBed(t)
 	a := b.agent("quick", func(o *Options) { o.StartDaemon = nil })
@@ -393,7 +397,7 @@ func TestS20_RejoinIsQuickOnceTheDaemonListens(t *testing.T) {
 		if ans := answerOf(a.await("read", read)); ans.isError {
 			t.Fatal(ans.text)
 		}
-		if took := time.Since(start); took > time.Second { // 250 ms on a machine with nothing else to do
+		if took := time.Since(start); took > rejoinLimit {
 			t.Errorf("rejoined %v after the daemon was there", took)
 		}
 	}
