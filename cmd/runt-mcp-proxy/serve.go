@@ -62,7 +62,7 @@ func serve(childArgs []string) (int, error) {
 func coreConfig(logPath string) core.Config {
 	ids := domain.RandomIDs{Rand: rand.Reader}
 	return core.Config{
-		Name: toolspec.ServerName, Version: buildinfo.Version(), Instructions: toolspec.Instructions(), Tools: toolspec.ListJSON(),
+		Name: toolspec.ServerName, Version: buildinfo.Version(), Instructions: toolspec.Instructions(), Tools: toolspec.ListJSON(), Capabilities: toolspec.CapabilitiesJSON(),
 		LogPath: logPath, Held: core.HeldFrom(os.Getenv(core.RejoinDefaultVar), os.Getenv(core.RejoinAllVar)),
 		NewSession: ids.UUID, Rand: mrand.Float64,
 	}

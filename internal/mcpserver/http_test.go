@@ -334,10 +334,10 @@ func TestS01_AnotherVersionEndsTheHTTPServer(t *testing.T) {
 	testenv.Await(t, t.Context(), "the cell to run", func() bool {
 		return strings.Contains(c.call("get_all_cells", map[string]any{"view": "outputs"}), "→ begun")
 	})
-	b.stop()
 	b.mu.Lock()
-	b.version = "test-2"
+	b.version = "test-2" // before the end of the first: the running call may start the next
 	b.mu.Unlock()
+	b.stop()
 	b.start()
 	wantWords(t, awaitAnswer(t, running).text, "execution")
 	wg.Wait()

@@ -15,7 +15,10 @@ func capabilities() *mcp.ServerCapabilities {
 	//lint:ignore SA1019 deprecated by a version of the protocol that stateful servers do not speak
 	logging := &mcp.LoggingCapabilities{}
 	//lint:ignore SA1019 as above
-	return &mcp.ServerCapabilities{Logging: logging, Tools: &mcp.ToolCapabilities{}}
+	return &mcp.ServerCapabilities{
+		Completions: &mcp.CompletionCapabilities{}, Logging: logging, Prompts: &mcp.PromptCapabilities{},
+		Resources: &mcp.ResourceCapabilities{Subscribe: true}, Tools: &mcp.ToolCapabilities{},
+	}
 }
 
 // mcpServer makes the MCP library's server for one client.
@@ -28,7 +31,14 @@ func (c *Client) mcpServer() *mcp.Server {
 			PageSize:     len(toolspec.Tools()) + 1,
 			GetSessionID: func() string { return c.httpID },
 			Capabilities: capabilities(),
+
+			CompletionHandler: c.complete, SubscribeHandler: c.subscribe, UnsubscribeHandler: c.unsubscribe,
 		})
+	c.updated = func(ctx context.Context, uri string) error {
+		return s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+	}
+	c.addResources(s)
+	c.addPrompts(s)
 	for _, t := range toolspec.Tools() {
 		s.AddTool(&mcp.Tool{
 			Name: t.Name, Description: t.Desc, InputSchema: t.InputSchema(),
@@ -36,6 +46,9 @@ func (c *Client) mcpServer() *mcp.Server {
 				DestructiveHint: &t.Destructive, IdempotentHint: t.Idempotent, OpenWorldHint: &t.OpenWorld, ReadOnlyHint: t.ReadOnly,
 			},
 		}, c.toolHandler(t.Name))
+	}
+	if c.srv.o.extend != nil {
+		c.srv.o.extend(s)
 	}
 	return s
 }

@@ -22,10 +22,13 @@ type Client struct {
 	ending   context.Context // of an HTTP session: calls are cancelled with it; nil for none
 	httpID   string          // the HTTP session's id; "" over stdio
 	told     told
+	watches  watches                                     // of resources
+	updated  func(ctx context.Context, uri string) error // tells those who subscribed to a resource; set before it is used
 }
 
 // Close lets go of all notebooks of the client.
 func (c *Client) Close() {
+	c.watches.end()
 	if err := c.sessions.Close(); err != nil {
 		c.srv.o.Logger.Debug("close client", "err", err)
 	}

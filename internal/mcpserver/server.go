@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"runt/internal/automerge"
 	"runt/internal/domain"
 	"runt/internal/env"
@@ -28,6 +30,8 @@ type Options struct {
 	Dir         string                      // folder that relative paths begin at; "" for the process's own
 	StateDir    string                      // where private Python environments are kept, for list_kernels
 	Getenv      func(string) string         // nil for os.Getenv
+
+	extend func(*mcp.Server) // adds what tests need to the MCP library's server of each client; nil for nothing
 }
 
 // Server holds the MCP clients of one process.

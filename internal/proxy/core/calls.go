@@ -162,6 +162,7 @@ func (c *Core) answered(call *call, m rpcline.Message) {
 	c.calls.remove(call)
 	c.counts.Answered++
 	c.healthy()
+	c.learnSubscription(call, m)
 	if call.method == "tools/call" && m.Result != nil && c.books.learn(m.Result) {
 		c.log(slog.LevelInfo, "notebooks held", slog.Any("notebooks", slices.Clone(c.books.books)))
 		c.changed()

@@ -356,6 +356,7 @@ func (c *Core) openChild() {
 	c.child.open, c.served = true, true
 	c.toChild(c.client.initialized)
 	c.passLevel()
+	c.passSubscriptions()
 	c.showBanner()
 	for _, call := range c.calls.all() {
 		if call.own {

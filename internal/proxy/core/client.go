@@ -18,6 +18,7 @@ type client struct {
 	ready       bool            // it has said, or shown, that it is initialized
 	initialized []byte          // the line by which it said so
 	level       string          // of logging, "" when it never set one
+	subscribed  []string        // addresses of resources
 	eof         time.Time       // when its input ended
 }
 
