@@ -44,6 +44,7 @@ type Handle struct {
 	runs    map[string][]*Execution         // that somebody waits for, by execution id
 	unasked []wire.ExecutionDone            // told directly before anybody asked; oldest first
 	others  map[string]PeerInfo             // by peer id
+	focus   domain.CellID                   // that the other peers were shown last
 	timers  map[*Execution]*time.Timer      // of executions that the document shows as over
 }
 

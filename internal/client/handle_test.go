@@ -474,6 +474,8 @@ func TestPresence(t *testing.T) {
 	a := d.join(t, "ann", "n")
 	b := d.join(t, "bob", "n")
 	await(t, b, func() bool { p := b.Peers(); return len(p) == 1 && p[0].Label == "ann" })
+	b.SetFocus("second")
+	b.SetFocus("first")
 	b.SetFocus("first")
 	await(t, a, func() bool { p := a.Peers(); return len(p) == 1 && p[0].Focus == "first" && p[0].Label == "bob" })
 	if p := a.Peers()[0]; !strings.HasPrefix(p.Actor, "local:me/agent:bob:") || p.ID == "" || p.Seen.IsZero() {

@@ -34,12 +34,23 @@ func (h *Handle) Peers() []PeerInfo {
 	return peers
 }
 
-// SetFocus shows the other peers which cell this one works on. It is dropped
-// when the connection is busy.
+// SetFocus shows the other peers which cell this one works on, unless they know.
+// It is dropped when the connection is busy.
 func (h *Handle) SetFocus(cell domain.CellID) {
-	h.Presence(wire.Presence{
+	h.mu.Lock()
+	known := h.focus == cell
+	h.mu.Unlock()
+	if known {
+		return
+	}
+	sent := h.Presence(wire.Presence{
 		Type: wire.PresenceUpdate, Channel: wire.PresenceFocus, Data: map[string]any{"cell_id": string(cell)},
 	})
+	if sent {
+		h.mu.Lock()
+		h.focus = cell
+		h.mu.Unlock()
+	}
 }
 
 // Presence sends a message to the other peers, with this one's name filled in,

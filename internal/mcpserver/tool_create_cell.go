@@ -50,17 +50,14 @@ func whereOf(a args, otherwise notebook.Where) notebook.Where {
 
 // placeText describes a cell by id, type and place: "cell-1 (code), cell 3 of 7, after cell-0".
 func (b *book) placeText(id domain.CellID) string {
-	order := b.doc().Order()
 	c, _ := b.doc().Cell(id)
-	for i, other := range order {
-		if other != id {
-			continue
-		}
-		text := fmt.Sprintf("%s (%s), cell %d of %d", id, c.Type, i+1, len(order))
-		if i > 0 {
-			text += fmt.Sprintf(", after %s", order[i-1])
-		}
-		return text
+	index, before, ok := b.doc().Place(id)
+	if !ok {
+		return string(id)
 	}
-	return string(id)
+	text := fmt.Sprintf("%s (%s), cell %d of %d", id, c.Type, index+1, b.doc().Len())
+	if index > 0 {
+		text += fmt.Sprintf(", after %s", before)
+	}
+	return text
 }

@@ -125,8 +125,17 @@ func TestReplicasConverge(t *testing.T) {
 					t.Fatal(diff)
 				}
 			}
-			if docs[0].Len() != len(docs[0].Order()) {
+			order := docs[0].Order()
+			if docs[0].Len() != len(order) {
 				t.Error("a cell is not in the order")
+			}
+			for i, id := range order {
+				if n, before, ok := docs[0].Place(id); !ok || n != i || i > 0 && before != order[i-1] {
+					t.Errorf("place of %s: got %d after %q, %v; want %d of %v", id, n, before, ok, i, order)
+				}
+			}
+			if _, _, ok := docs[0].Place("no such cell"); ok {
+				t.Error("a cell that is not there has a place")
 			}
 		})
 	}

@@ -85,6 +85,29 @@ func (d *Doc) Order() []domain.CellID {
 	return ids
 }
 
+// Place returns how many cells come before a cell, and the last of them. It is
+// found in one pass, without putting all cells in order.
+func (d *Doc) Place(id domain.CellID) (index int, before domain.CellID, ok bool) {
+	d.am.View(func(root map[string]any) {
+		raw := section(root, "cells")
+		var cell map[string]any
+		if cell, ok = raw[string(id)].(map[string]any); !ok {
+			return
+		}
+		this, last := placeOf(id, cell), place{}
+		for other, v := range raw {
+			m, isCell := v.(map[string]any)
+			if p := placeOf(domain.CellID(other), m); isCell && comparePlaces(p, this) < 0 {
+				if index++; index == 1 || comparePlaces(last, p) < 0 {
+					last = p
+				}
+			}
+		}
+		before = last.id
+	})
+	return index, before, ok
+}
+
 // Len returns how many cells there are.
 func (d *Doc) Len() int {
 	n := 0
@@ -135,10 +158,14 @@ func ordered(raw map[string]any) []place {
 		if !ok {
 			continue
 		}
-		places = append(places, place{domain.CellID(id), textOr(m["position"], DefaultPosition)})
+		places = append(places, placeOf(domain.CellID(id), m))
 	}
 	slices.SortFunc(places, comparePlaces)
 	return places
+}
+
+func placeOf(id domain.CellID, cell map[string]any) place {
+	return place{id, textOr(cell["position"], DefaultPosition)}
 }
 
 func comparePlaces(a, b place) int {

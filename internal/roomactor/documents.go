@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"runt/internal/automerge"
 	"runt/internal/domain"
@@ -175,34 +177,54 @@ func (r *Room) putBlob(e room.PutBlob) {
 }
 
 // notebookChanged tells the core that a peer changed the notebook.
-func (r *Room) notebookChanged() {
+func (r *Room) notebookChanged(upd automerge.Update) {
 	r.handle(room.DocumentChanged{})
-	r.noteCells()
+	r.noteCells(upd)
 	r.compact(compactAt)
 }
 
-// noteCells tells the core which cells are gone and which are new.
-func (r *Room) noteCells() {
-	now := map[domain.CellID]bool{}
-	var added, removed []domain.CellID
-	for _, id := range r.nb.Order() {
-		now[id] = true
-		if !r.cells[id] {
-			added = append(added, id)
-		}
+// noteCells tells the core which cells an update has removed and which it has made.
+func (r *Room) noteCells(upd automerge.Update) {
+	ids, listed := cellsIn(upd.Patches)
+	if !listed {
+		ids = slices.AppendSeq(r.nb.Order(), maps.Keys(r.cells))
 	}
-	for id := range r.cells {
-		if !now[id] {
+	var added, removed []domain.CellID
+	for _, id := range ids {
+		_, exists := r.nb.Source(id)
+		switch {
+		case exists && !r.cells[id]:
+			r.cells[id] = true
+			added = append(added, id)
+		case !exists && r.cells[id]:
+			delete(r.cells, id)
 			removed = append(removed, id)
 		}
 	}
-	r.cells = now
 	if len(removed) > 0 {
 		r.handle(room.CellsRemoved{Cells: removed})
 	}
 	if added = r.pointless(added); len(added) > 0 {
 		r.handle(room.CellsAdded{Cells: added})
 	}
+}
+
+// cellsIn returns the cells that patches of the notebook may have made or removed,
+// mostly none: it is not worth looking at every cell of a large notebook at every
+// change. Not listed means that it could be any.
+func cellsIn(patches []automerge.Patch) (ids []domain.CellID, listed bool) {
+	for _, p := range patches {
+		switch {
+		case len(p.Path) > 2 || len(p.Path) > 0 && p.Path[0] != "cells":
+		case len(p.Path) == 2:
+			if id, ok := p.Path[1].(string); ok {
+				ids = append(ids, domain.CellID(id))
+			}
+		default:
+			return nil, false
+		}
+	}
+	return ids, true
 }
 
 // pointless returns the cells that point at no execution.

@@ -119,7 +119,7 @@ func (r *Room) applyMerge(ops []merge.Op) error {
 		return err
 	}
 	r.changed(docNotebook, upd, nil)
-	r.noteCells()
+	r.noteCells(upd)
 	var loaded []room.Execution
 	for _, op := range ops {
 		if op.Kind == merge.OpAdd || op.Kind == merge.OpOutputs {

@@ -225,7 +225,7 @@ func (r *Room) receive(p *peer, doc int, msg []byte) {
 	if len(got.Changes) > 0 {
 		r.changed(doc, got.Update, p)
 		if doc == docNotebook {
-			r.notebookChanged()
+			r.notebookChanged(got.Update)
 			r.checkGates()
 		}
 		return
