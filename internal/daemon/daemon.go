@@ -221,16 +221,21 @@ func (d *Daemon) openBlobs() (*blob.Store, error) {
 	return blobs, nil
 }
 
-// record is an execution for the catalog, or a question whether all before it are there.
+// record is an execution for the catalog, or a question whether all before it
+// are there, or the last one.
 type record struct {
 	wire.ExecutionRecord
 	flushed chan struct{}
+	last    bool
 }
 
 // keepRecords writes execution records to the catalog, one after the other.
 func (d *Daemon) keepRecords() {
 	defer d.wg.Done()
-	for rec := range d.records {
+	for rec := range d.records { // never closed: who asks at the very end must not panic
+		if rec.last {
+			return
+		}
 		if rec.flushed != nil {
 			close(rec.flushed)
 			continue
@@ -261,7 +266,7 @@ func (d *Daemon) Close() {
 		_ = c.Close() // its server sees it
 	}
 	d.mu.Unlock()
-	close(d.records)
+	d.records <- record{last: true}
 	d.http.close(ctx)
 	d.wg.Wait()
 	if err := errors.Join(d.catalog.Close(), d.engine.Close(), d.lock.Close()); err != nil {

@@ -71,10 +71,14 @@ func (g *registry) Archived(ctx context.Context, id domain.ExecutionID) (wire.Ex
 	case g.d.records <- record{flushed: flushed}:
 	case <-ctx.Done():
 		return wire.ExecutionRecord{}, false
+	case <-g.d.ctx.Done():
+		return wire.ExecutionRecord{}, false
 	}
 	select {
 	case <-flushed:
 	case <-ctx.Done():
+		return wire.ExecutionRecord{}, false
+	case <-g.d.ctx.Done():
 		return wire.ExecutionRecord{}, false
 	}
 	rec, ok, err := g.d.catalog.Execution(ctx, id)

@@ -139,10 +139,8 @@ func (d *Daemon) executionResult(conn *wire.Conn, id domain.ExecutionID) {
 			}
 		}
 	}
-	rec, found, err := d.catalog.Execution(ctx, id)
+	rec, found := d.rooms.Archived(ctx, id)
 	switch {
-	case err != nil:
-		d.reply(conn, wire.PoolError, wire.PoolFailure{Message: err.Error(), Code: string(domain.CodeInternal)})
 	case !found:
 		d.reply(conn, wire.PoolError, wire.PoolFailure{Message: "Execution not found: " + string(id), Code: string(domain.CodeInvalidArgument),
 			Hint: "Check the id; records of very old executions are dropped."})

@@ -239,9 +239,18 @@ func (b *book) unfinished(e *client.Execution, started time.Time, why string) vi
 		v.reason = "The kernel: " + b.kernelText() + "."
 	case asks:
 		v.reason = "It waits for input: " + b.inputPrompt()
-		v.hint = "Call send_input with the answer."
+		v.hint = "Call send_input with the answer" + b.inputLimit() + "."
 	}
 	return v
+}
+
+// inputLimit says how long the daemon waits for an answer, if it tells.
+func (b *book) inputLimit() string {
+	secs, ok := b.runtime().InputRequest()["timeout_secs"].(int64)
+	if !ok || secs <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("; without one the cell is interrupted %s after it asked", time.Duration(secs)*time.Second)
 }
 
 func (b *book) inputPrompt() string {

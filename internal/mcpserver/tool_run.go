@@ -208,6 +208,15 @@ func sendInput(ctx context.Context, k *call, b *book) (*reply, error) {
 	if resp.Result != wire.ResultOK {
 		return nil, domain.Errorf(domain.CodeKernelUnavailable, "The input was not taken (%s).", resp.Result)
 	}
+	wait, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	err = b.h().WaitFor(wait, func() bool { // or the next call is told of the same question
+		now := b.runtime().InputRequest()
+		return now == nil || now["number"] != request["number"] || now["number"] == nil
+	})
+	if err != nil {
+		k.c.srv.o.Logger.Debug("the question still stands", "err", err)
+	}
 	execution, _ := request["execution_id"].(string)
 	return textf("Answered %s.\nCall get_results with execution_id=%q and wait_secs to see what follows.", prompt, execution), nil
 }

@@ -99,7 +99,8 @@ func hashMatches(source, want string) bool {
 
 // stale says that a source is not what the caller expected, and what it is.
 func stale(id domain.CellID, now string) error {
-	return domain.Errorf(domain.CodeStaleSource, "The source of %s is not the one you expected: its hash is %s now.", id, sourceHash(now)).
+	const shown = 1000
+	return domain.Errorf(domain.CodeStaleSource, "The source of %s is not the one you expected. Its hash is %s now, and it reads %q.", id, sourceHash(now), present.Cut(now, shown)).
 		WithHint("Call get_cell with cell_id=%q to see it, then edit what is there.", string(id))
 }
 

@@ -170,8 +170,11 @@ func state(e ExecutionView) string {
 	}
 	switch e.Status {
 	case StatusRunning:
+		if e.Hint != "" {
+			break // it says what the run waits for
+		}
 		s := "Still running"
-		if e.Waited > 0 {
+		if e.Waited > 50*time.Millisecond {
 			s += " after " + seconds(e.Waited.Seconds())
 		}
 		lines = append(lines, s+"; this is the output so far. "+waitCall(e)+" waits for the rest, interrupt_kernel stops it.")

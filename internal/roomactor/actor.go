@@ -95,11 +95,12 @@ type Room struct {
 	nb         *notebook.Doc
 	rs         *runtimestate.Doc
 	docs       [numDocs]*document
-	journal    *journal.Journal // nil for a room in memory only
-	durable    chan struct{}    // of capacity 1: the journal got further
-	refused    chan struct{}    // of capacity 1: the disk refused to take the journal
-	runState   []byte           // of the last change of the runtime state document
-	compacted  int64            // size of the journal when it was last rewritten
+	journal    *journal.Journal                            // nil for a room in memory only
+	durable    chan struct{}                               // of capacity 1: the journal got further
+	refused    chan struct{}                               // of capacity 1: the disk refused to take the journal
+	leaving    map[domain.ExecutionID]wire.ExecutionRecord // out of the document, and not archived yet
+	runState   []byte                                      // of the last change of the runtime state document
+	compacted  int64                                       // size of the journal when it was last rewritten
 	waits      []durableWait
 	gates      []*gate
 	peers      map[room.PeerID]*peer

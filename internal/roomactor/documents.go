@@ -132,13 +132,7 @@ func (r *Room) editRuntime(e room.EditRuntime) {
 	if host := r.host; step.Seq > 0 {
 		r.afterDurable(pos, func() { host.ack(step.Seq) })
 	}
-	if len(step.Archived) > 0 {
-		r.afterDurable(pos, func() {
-			for _, rec := range step.Archived {
-				r.deps.Registry.Archive(rec)
-			}
-		})
-	}
+	r.letGo(pos, step.Archived)
 	r.compact(compactAt)
 }
 
@@ -238,6 +232,26 @@ func (r *Room) pointless(ids []domain.CellID) []domain.CellID {
 	return out
 }
 
+// letGo archives what has left the document, once that is on disk. Until then it
+// is found here.
+func (r *Room) letGo(pos uint64, records []wire.ExecutionRecord) {
+	if len(records) == 0 {
+		return
+	}
+	if r.leaving == nil {
+		r.leaving = map[domain.ExecutionID]wire.ExecutionRecord{}
+	}
+	for _, rec := range records {
+		r.leaving[domain.ExecutionID(rec.ExecutionID)] = rec
+	}
+	r.afterDurable(pos, func() {
+		for _, rec := range records {
+			r.deps.Registry.Archive(rec)
+			delete(r.leaving, domain.ExecutionID(rec.ExecutionID))
+		}
+	})
+}
+
 func (r *Room) archive(x room.Execution) {
 	r.deps.Registry.Archive(r.executionRecord(x))
 }
@@ -276,6 +290,8 @@ func (r *Room) ExecutionRecord(ctx context.Context, id domain.ExecutionID) (wire
 	err := r.call(ctx, func() {
 		if x, ok := r.core.Execution(id); ok {
 			rec, found = r.executionRecord(x), true
+		} else {
+			rec, found = r.leaving[id]
 		}
 	})
 	return rec, found && err == nil
