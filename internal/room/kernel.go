@@ -1,6 +1,7 @@
 package room
 
 import (
+	"fmt"
 	"strings"
 
 	"runt/internal/domain"
@@ -315,7 +316,8 @@ func (c *Core) wantsInput(ev KernelWantsInput) {
 		return
 	}
 	c.reveal()
-	c.pending.request = map[string]any{"execution_id": string(ev.Execution), "prompt": ev.Prompt, "password": ev.Password}
+	c.pending.request = map[string]any{"execution_id": string(ev.Execution), "prompt": ev.Prompt, "password": ev.Password,
+		"timeout_secs": int64(c.cfg.InputTimeout.Seconds()), "number": int64(ev.Seq)}
 	c.pending.input, c.pending.due = true, true
 	c.emit(SetTimer{TimerInput, c.cfg.InputTimeout})
 }
@@ -332,6 +334,8 @@ func (c *Core) clearInput() {
 func (c *Core) inputExpired() {
 	if c.pending.request != nil && c.run != "" {
 		c.clearInput()
+		text := fmt.Sprintf("[nobody answered within %s: the input is refused and the cell interrupted]\n", c.cfg.InputTimeout)
+		c.stream(c.execs[c.run], Message{Type: "stream", Content: map[string]any{"name": "stderr", "text": text}})
 		c.emit(HostInterrupt{Execution: c.run})
 	}
 }
