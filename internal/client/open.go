@@ -127,10 +127,10 @@ func (h *Handle) makeDocuments() error {
 	if h.shard, err = h.o.Engine.NewShard(); err != nil {
 		return err
 	}
-	if h.nb, err = notebook.New(h.shard, h.o.uuid()); err != nil {
+	if h.nb, err = notebook.Blank(h.shard, h.o.uuid()); err != nil {
 		return err
 	}
-	if h.rt, err = runtimestate.New(h.shard, h.o.uuid()); err != nil {
+	if h.rt, err = runtimestate.Blank(h.shard, h.o.uuid()); err != nil {
 		return err
 	}
 	h.nbSync = newReplica(h.nb.Engine(), wire.FrameNotebookSync, h.conn, h.nb.Receive)
