@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 const (
 	headerSession = "Mcp-Session-Id"
+	headerVersion = "Mcp-Protocol-Version"
 	shortID       = 8 // of a session's id in the log: the whole is as good as a key
 )
 
@@ -124,9 +126,37 @@ func (hs *httpSession) initialized() bool {
 	return false
 }
 
+// versions are those of the protocol that a session can agree on, latest first.
+var versions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// agreed is the version of the protocol that the client and the server have
+// agreed on; "" before they have.
+func (hs *httpSession) agreed() string {
+	for ss := range hs.server.Sessions() {
+		switch p := ss.InitializeParams(); {
+		case p == nil:
+		case slices.Contains(versions, p.ProtocolVersion):
+			return p.ProtocolVersion
+		default:
+			return versions[0]
+		}
+	}
+	return ""
+}
+
+// useAgreed lets a request have the version that was agreed on, which counts
+// where the client's header is missing or differs. One that does not exist is left for the library to refuse.
+func (hs *httpSession) useAgreed(r *http.Request) {
+	said, agreed := r.Header.Get(headerVersion), hs.agreed()
+	if agreed != "" && said != agreed && (said == "" || slices.Contains(versions, said)) {
+		r.Header.Set(headerVersion, agreed)
+	}
+}
+
 // serve lets the library answer a request of the session.
 func (hs *httpSession) serve(rw http.ResponseWriter, r *http.Request) {
 	defer hs.enter(r.Method == http.MethodPost)()
+	hs.useAgreed(r)
 	if r.Method != http.MethodPost {
 		hs.handler.ServeHTTP(rw, r)
 		return
