@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -176,6 +178,12 @@ func createNotebook(ctx context.Context, k *call) (*reply, error) {
 		spec.Path = k.c.srv.notebookPath(path)
 		if err := k.c.mayCreate(ctx, spec); err != nil {
 			return nil, err
+		}
+		if !k.args.has("working_dir") { // the kernel starts before the file is there
+			spec.WorkingDir = filepath.Dir(spec.Path)
+			if err := os.MkdirAll(spec.WorkingDir, 0o755); err != nil {
+				return nil, domain.Errorf(domain.CodeSaveFailed, "The folder %s cannot be made: %w", spec.WorkingDir, err).WithHint("Choose another path.")
+			}
 		}
 	}
 	pending := k.c.sessions.BeginCreate(spec)
