@@ -202,7 +202,7 @@ func (e *Engine) instantiate() (*vm, error) {
 	log := &tailBuffer{}
 	cfg := wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").
 		WithRandSource(e.o.Rand).WithStderr(log)
-	mod, err := e.rt.InstantiateModule(ctx, e.code, cfg)
+	mod, err := e.rt.InstantiateModule(withMemory(ctx), e.code, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("instantiate module: %w", err)
 	}

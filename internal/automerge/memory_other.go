@@ -1,0 +1,5 @@
+//go:build !linux
+
+package automerge
+
+func keepPagesSmall([]byte) {}
