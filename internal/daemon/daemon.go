@@ -18,6 +18,7 @@ import (
 	"runt/internal/catalog"
 	"runt/internal/domain"
 	"runt/internal/env"
+	"runt/internal/filewatch"
 	"runt/internal/room"
 	"runt/internal/roomactor"
 	"runt/internal/wire"
@@ -58,6 +59,7 @@ type Daemon struct {
 	rooms    *registry
 	catalog  *catalog.Catalog
 	engine   *automerge.Engine
+	files    *filewatch.Watcher
 	lock     *os.File
 	listener net.Listener
 	http     *httpServer
@@ -129,8 +131,8 @@ func (d *Daemon) prepare() error {
 	d.engine = automerge.Open(automerge.Options{CacheDir: filepath.Join(d.opt.CacheDir, "wasm"), Logger: d.log})
 	ids := domain.RandomIDs{Rand: rand.Reader}
 	d.info = wire.Implementation{Name: "runt", Version: d.opt.Version, Extensions: wire.Extensions, Incarnation: ids.UUID()}
-	d.rooms = newRegistry(d)
-	d.deps = roomactor.Deps{Engine: d.engine, Blobs: blobs, Env: d.resolver(), Registry: d.rooms, RoomsDir: d.roomsDir(),
+	d.rooms, d.files = newRegistry(d), filewatch.New(d.log)
+	d.deps = roomactor.Deps{Engine: d.engine, Blobs: blobs, Env: d.resolver(), Files: d.files, Registry: d.rooms, RoomsDir: d.roomsDir(),
 		HostsDir: d.hostsDir(), HostCommand: d.hostCommand(), OrphanAfter: d.orphanAfter(), Info: d.info, Version: d.versionLabel(),
 		User: userName(), IDs: ids, Now: time.Now, Config: d.config(), Log: d.log}
 	if d.http, err = serveHTTP(blobs, ids.UUID(), d.log); err != nil {
@@ -269,7 +271,7 @@ func (d *Daemon) Close() {
 	d.records <- record{last: true}
 	d.http.close(ctx)
 	d.wg.Wait()
-	if err := errors.Join(d.catalog.Close(), d.engine.Close(), d.lock.Close()); err != nil {
+	if err := errors.Join(d.files.Close(), d.catalog.Close(), d.engine.Close(), d.lock.Close()); err != nil {
 		d.log.Error("daemon not closed cleanly", "error", err)
 	}
 }

@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"internal/wire", "internal/docvalue", "internal/termtext"},
 	{"internal/kernel"},
 	{"internal/env"},
-	{"internal/notebook", "internal/runtimestate", "internal/sidedocs", "internal/journal", "internal/blob", "internal/ipynb", "internal/catalog"},
+	{"internal/notebook", "internal/runtimestate", "internal/sidedocs", "internal/journal", "internal/blob", "internal/ipynb", "internal/catalog", "internal/filewatch"},
 	{"internal/room", "internal/merge"},
 	{"internal/client"},
 	{"internal/autostart"},

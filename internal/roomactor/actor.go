@@ -13,6 +13,7 @@ import (
 	"runt/internal/domain"
 	"runt/internal/env"
 	"runt/internal/failpoint"
+	"runt/internal/filewatch"
 	"runt/internal/journal"
 	"runt/internal/kernel"
 	"runt/internal/notebook"
@@ -52,6 +53,7 @@ type Deps struct {
 	Engine      *automerge.Engine
 	Blobs       *blob.Store
 	Env         Resolver
+	Files       *filewatch.Watcher
 	Registry    Registry
 	RoomsDir    string   // holds a folder per notebook: journal, last saved version
 	HostsDir    string   // holds a folder per kernel host; its path is short

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"runt/internal/domain"
+	"runt/internal/filewatch"
 	"runt/internal/ipynb"
 	"runt/internal/journal"
 	"runt/internal/room"
@@ -26,7 +27,7 @@ type fileState struct {
 	base  *ipynb.File // as last read or written
 	hash  string      // of its bytes
 	known bool        // base and hash are set
-	watch *watcher
+	watch *filewatch.Watch
 }
 
 func hashBytes(b []byte) string {

@@ -5,64 +5,39 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"sync"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"runt/internal/filewatch"
 )
 
 // watchQuiet is how long the file must be left alone before it is read: editors
 // write in several steps.
 const watchQuiet = 100 * time.Millisecond
 
-// watcher watches the folder of the notebook file.
-type watcher struct {
-	fs   *fsnotify.Watcher
-	once sync.Once
-	done chan struct{}
-}
-
 // watch begins to watch the room's file. A folder that cannot be watched is
 // noted: outside changes are then found at the next save.
 func (r *Room) watch() {
-	w, err := fsnotify.NewWatcher()
-	if err == nil {
-		if err = w.Add(filepath.Dir(r.path)); err != nil {
-			err = errors.Join(err, w.Close())
-		}
-	}
+	w, err := r.deps.Files.Watch(r.path)
 	if err != nil {
 		r.log.Warn("file not watched", "path", r.path, "error", err)
 		return
 	}
-	r.file.watch = &watcher{fs: w, done: make(chan struct{})}
-	fw, path := r.file.watch, r.path
-	r.start(func(ctx context.Context) {
-		defer close(fw.done)
-		r.hearFile(ctx, fw, path)
-	})
+	r.file.watch = w
+	path := r.path
+	r.start(func(ctx context.Context) { r.hearFile(ctx, w, path) })
 }
 
-func (r *Room) hearFile(ctx context.Context, w *watcher, path string) {
+func (r *Room) hearFile(ctx context.Context, w *filewatch.Watch, path string) {
 	quiet := time.NewTimer(0)
 	<-quiet.C
 	for {
 		select {
-		case ev, ok := <-w.fs.Events:
-			if !ok {
-				return
-			}
-			if ev.Name == path && !ev.Has(fsnotify.Chmod) {
-				quiet.Reset(watchQuiet)
-			}
-		case err, ok := <-w.fs.Errors:
-			if !ok {
-				return
-			}
-			r.log.Warn("file watcher", "error", err)
+		case <-w.Changes():
+			quiet.Reset(watchQuiet)
 		case <-quiet.C:
 			r.readDisk(path)
+		case <-w.Done():
+			return
 		case <-ctx.Done():
 			return
 		}
@@ -87,14 +62,8 @@ func (r *Room) checkDisk() {
 }
 
 func (r *Room) closeWatcher() {
-	w := r.file.watch
-	if w == nil {
-		return
+	if w := r.file.watch; w != nil {
+		r.file.watch = nil
+		w.Close()
 	}
-	r.file.watch = nil
-	w.once.Do(func() {
-		if err := w.fs.Close(); err != nil {
-			r.log.Debug("file watcher closed", "error", err)
-		}
-	})
 }
