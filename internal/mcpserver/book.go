@@ -49,14 +49,21 @@ func (b *book) cellByID(ctx context.Context, id string) (notebook.Cell, error) {
 	if c, ok := b.doc().Cell(domain.CellID(id)); ok {
 		return c, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, catchUpLimit)
-	defer cancel()
-	if err := b.h().Confirm(ctx); err == nil { // its answer comes after all changes that the daemon had
-		if c, ok := b.doc().Cell(domain.CellID(id)); ok {
-			return c, nil
-		}
+	b.catchUp(ctx)
+	if c, ok := b.doc().Cell(domain.CellID(id)); ok {
+		return c, nil
 	}
 	return notebook.Cell{}, b.notFound(id)
+}
+
+// catchUp waits until all changes that the daemon has now are here. When that
+// takes too long, the call goes on with what is here.
+func (b *book) catchUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, catchUpLimit)
+	defer cancel()
+	if err := b.h().Confirm(ctx); err != nil { // its answer comes after the changes
+		b.k.c.srv.o.Logger.Debug("not caught up", "notebook", b.h().ID(), "err", err)
+	}
 }
 
 // notFound is the error about a cell that does not exist. It names near ones.

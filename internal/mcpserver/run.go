@@ -86,7 +86,7 @@ func (b *book) kernelFailed(what string) *domain.Error {
 	switch {
 	case k.ErrorReason != "":
 		code = domain.CodeEnvironmentFailed
-	case strings.HasPrefix(k.ErrorDetails, "The kernel ended"), strings.HasPrefix(k.ErrorDetails, "The kernel was killed"):
+	case strings.HasPrefix(k.ErrorDetails, "The kernel ended"), strings.HasPrefix(k.ErrorDetails, "The kernel was "), strings.HasPrefix(k.ErrorDetails, "The process"):
 		code = domain.CodeKernelDied
 	}
 	return domain.Errorf(code, "%s: %s", what, orElse(k.ErrorDetails, orElse(k.ErrorReason, k.Lifecycle)))

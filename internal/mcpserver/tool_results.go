@@ -53,12 +53,7 @@ func (b *book) results(ctx context.Context, cell domain.CellID, id domain.Execut
 		return nil, named(err, id)
 	}
 	if b.waitsForInput(e) { // unless somebody has just answered it
-		wait, cancel := context.WithTimeout(ctx, catchUpLimit)
-		err := b.h().Confirm(wait)
-		cancel()
-		if err != nil {
-			b.k.c.srv.o.Logger.Debug("not caught up", "err", err)
-		}
+		b.catchUp(ctx)
 	}
 	v, err := b.await(ctx, e, again, waitFor{timeout: seconds(b.k.args.number("wait_secs"))})
 	if err != nil {

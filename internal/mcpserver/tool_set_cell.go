@@ -23,6 +23,9 @@ func setCell(ctx context.Context, k *call, b *book) (*reply, error) {
 	if k.args.flag("and_run") && orElse(k.args.text("cell_type"), cell.Type) != "code" {
 		return nil, notCode(cell.ID, orElse(k.args.text("cell_type"), cell.Type))
 	}
+	if k.args.has("expected_hash") { // what others have just written counts
+		b.catchUp(ctx)
+	}
 	var before string
 	return b.editAndRun(ctx, cell.ID, func(tx *notebook.Tx) (string, error) {
 		now, ok := b.doc().Source(cell.ID)
