@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -32,6 +33,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "5"); err != nil { // they mostly wait for kernels
+		fmt.Fprintln(os.Stderr, err)
 	}
 	code := m.Run()
 	if common.bed != nil {

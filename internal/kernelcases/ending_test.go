@@ -36,11 +36,11 @@ func TestK04_KernelDeathIsNamed(t *testing.T) {
 			text := n.result(first)
 			within(t, 4*time.Second, "naming the death", began)
 			want(t, text, c.words...)
-			after := n.result(behind)
+			after := answerOf(n.await("the cell behind it", behind)).text
 			if c.name == "exit()" { // the kernel was not known to be leaving yet
 				want(t, after, "error", "exit()")
 			} else {
-				want(t, after, "cancelled", "The kernel")
+				want(t, after, "not run", "The kernel")
 			}
 			if _, err := os.Stat(never); err == nil {
 				t.Error("a cell behind the dead kernel ran")
