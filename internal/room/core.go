@@ -218,6 +218,3 @@ func (c *Core) Status() Status {
 	}
 	return s
 }
-
-// HostSeq returns the number of the last kernel event handled.
-func (c *Core) HostSeq() uint64 { return c.hostSeq }

@@ -154,16 +154,23 @@ func (c *Core) handleKernelState(ev Event) {
 			c.kernelGone(ev.Err.Message, ev.Err.Hint, errorReason(ev.Err))
 		}
 	case KernelReady:
-		if ev.Generation == c.kernel.generation && c.kernel.lifecycle == Launching {
-			c.hostSeq = max(c.hostSeq, ev.Seq)
-			c.setKernel(Running)
-			c.sendNext()
-		}
+		c.ready(ev)
 	case KernelDied:
 		if ev.Generation == c.kernel.generation && c.kernel.alive() {
 			c.hostSeq = max(c.hostSeq, ev.Seq)
 			c.kernelGone(ev.Reason, ev.Hint, "")
 		}
+	}
+}
+
+func (c *Core) ready(ev KernelReady) {
+	if ev.Generation != c.kernel.generation {
+		return
+	}
+	c.hostSeq = max(c.hostSeq, ev.Seq)
+	if c.kernel.lifecycle == Launching {
+		c.setKernel(Running)
+		c.sendNext()
 	}
 }
 
@@ -336,6 +343,7 @@ func (c *Core) inputExpired() {
 		c.clearInput()
 		text := fmt.Sprintf("[nobody answered within %s: the input is refused and the cell interrupted]\n", c.cfg.InputTimeout)
 		c.stream(c.execs[c.run], Message{Type: "stream", Content: map[string]any{"name": "stderr", "text": text}})
+		c.touch(c.execs[c.run])
 		c.emit(HostInterrupt{Execution: c.run})
 	}
 }

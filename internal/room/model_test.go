@@ -93,11 +93,11 @@ func (w *world) step() {
 		w.stale()
 	case n < 86:
 		w.peerStep()
-	case n < 90:
+	case n < 89:
 		w.do(DocumentChanged{})
 	case n < 92:
 		w.cells()
-	case n < 96:
+	case n < 95:
 		w.sync()
 	default:
 		if r.IntN(2) == 0 {
@@ -208,6 +208,8 @@ func (w *world) deliver(h *simHost) bool {
 
 func executionOf(ev Event) domain.ExecutionID {
 	switch ev := ev.(type) {
+	case KernelAccepted:
+		return ev.Execution
 	case KernelMessage:
 		return ev.Execution
 	case ExecutionEnded:
@@ -225,6 +227,9 @@ func (w *world) fireTimer() {
 	if len(set) > 0 {
 		timer := set[w.rnd.IntN(len(set))]
 		delete(w.timers, timer)
+		if timer == TimerInput {
+			w.want(w.c.run).late = true // there is a note among the outputs
+		}
 		w.do(TimerFired{timer})
 	}
 }
@@ -285,8 +290,8 @@ func (w *world) cells() {
 func (w *world) restart(crash bool) {
 	if crash && w.synced != nil {
 		w.disk = *w.synced
-	} else if crash && w.rnd.IntN(3) > 0 {
-		return // crashes are interesting when something is not on disk
+	} else if crash && w.rnd.IntN(2) > 0 {
+		return // crashes are more interesting when something is not on disk
 	}
 	if w.trace != nil {
 		w.trace = append(w.trace, fmt.Sprintf("RESTART crash=%v disk=%+v %+v", crash, w.disk, w.disk.paper))
@@ -298,6 +303,7 @@ func (w *world) restart(crash bool) {
 	}
 	w.forget()
 	w.host, w.crashed = nil, w.crashed || crash
+	w.held = w.disk.host
 	w.c = New(w.cfg, w.ids)
 	d := w.disk
 	kept := Restored{Latest: d.points, Running: domain.ExecutionID(d.paper.executing), Kernel: d.paper.kernel, Input: d.paper.input,
@@ -335,7 +341,7 @@ func (w *world) adopt() {
 			continue
 		}
 		leftover := h == w.disk.left || h == w.disk.host && lifecycle != Launching && lifecycle != Running
-		if host == nil && !leftover {
+		if (found == 1 || h == w.disk.host) && !leftover {
 			if w.rnd.IntN(10) > 0 {
 				host = h
 				continue
@@ -367,8 +373,8 @@ func (w *world) adopt() {
 		}
 		return
 	}
+	w.held = host
 	w.host, host.gen, host.next = host, w.c.Generation()+1, int(seq)
-	w.disk.host, w.disk.seq = host, seq
 	w.do(HostAdopted{Kernel: KernelInfo{Name: "python", Language: "python"}, Ready: host.ready, Seq: seq})
 	for last := len(host.events); w.host == host && host.next < last; {
 		w.deliver(host)

@@ -1,8 +1,8 @@
 package room
 
 import (
+	"bytes"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"runt/internal/termtext"
@@ -15,7 +15,7 @@ const tailPart = 8
 // be kept: how a long run ended is what people look for.
 type overflow struct {
 	limit, keep int // bytes
-	tail        string
+	tail        []byte
 	lost        int // bytes between the beginning and the tail
 }
 
@@ -23,7 +23,7 @@ func newOverflow(limit int) *overflow { return &overflow{limit: limit, keep: lim
 
 // write adds text. The tail may grow to twice what is kept before it is cut.
 func (o *overflow) write(text string) {
-	o.tail += text
+	o.tail = append(o.tail, text...)
 	if len(o.tail) <= 2*o.keep {
 		return
 	}
@@ -31,11 +31,11 @@ func (o *overflow) write(text string) {
 	for cut < len(o.tail) && !utf8.RuneStart(o.tail[cut]) {
 		cut++
 	}
-	if i := strings.IndexByte(o.tail[cut-1:], '\n') - 1; i >= -1 && i < o.keep/2 {
+	if i := bytes.IndexByte(o.tail[cut-1:], '\n') - 1; i >= -1 && i < o.keep/2 {
 		cut += i + 1
 	}
 	o.lost += cut
-	o.tail = strings.Clone(o.tail[cut:])
+	o.tail = append(o.tail[:0], o.tail[cut:]...)
 }
 
 // String returns the tail with a note before it, or nothing for nil.
@@ -47,7 +47,7 @@ func (o *overflow) String() string {
 	if o.lost > 0 {
 		note = fmt.Sprintf("\n[output limit of %s reached: %d bytes printed here are not kept]\n", mebibytes(o.limit), o.lost)
 	}
-	return note + termtext.FromText(o.tail).String()
+	return note + termtext.FromText(string(o.tail)).String()
 }
 
 func mebibytes(n int) string {

@@ -28,8 +28,13 @@ func newPaper() *paper {
 	return &paper{kernel: runtimestate.Kernel{Lifecycle: NotStarted}, execs: map[string]paperExec{}}
 }
 
+// ordered returns copies of the outputs.
 func (x paperExec) ordered() []runtimestate.Output {
-	return slices.SortedFunc(maps.Values(x.outputs), func(a, b runtimestate.Output) int { return int(a.Seq) - int(b.Seq) })
+	all := slices.SortedFunc(maps.Values(x.outputs), func(a, b runtimestate.Output) int { return int(a.Seq) - int(b.Seq) })
+	for i := range all {
+		all[i].Manifest = maps.Clone(all[i].Manifest)
+	}
+	return all
 }
 
 // clone copies the paper. Manifests are copied as deep as the core changes them.

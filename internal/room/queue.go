@@ -70,7 +70,7 @@ func (c *Core) answerQueued(ev ExecuteRequested, chosen []domain.ExecutionID) {
 	}
 	for _, id := range chosen {
 		if e := c.execs[id]; e != nil && e.hidden && !e.accepted {
-			answer.Durable = false
+			answer.Durable = len(chosen) > 1
 			e.held = append(e.held, answer)
 			return
 		}
@@ -231,7 +231,7 @@ func (c *Core) recreate(ev KernelAccepted) *execution {
 // emitHeld sends the answers that waited for the host.
 func (c *Core) emitHeld(e *execution) {
 	for _, r := range e.held {
-		c.emit(r)
+		c.after(r)
 	}
 	e.held = nil
 }

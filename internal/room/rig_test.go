@@ -30,6 +30,7 @@ type rig struct {
 	doc    *paper
 	last   []Effect
 	seq    uint64
+	state  []byte
 	blobs  map[string][]byte
 	asked  int
 	timers map[Timer]time.Duration
@@ -56,6 +57,7 @@ func (r *rig) do(ev Event) []Effect {
 			if err := r.doc.apply(e); err != nil {
 				r.t.Fatalf("%T: %v", ev, err)
 			}
+			r.state = e.State
 		case SetTimer:
 			r.timers[e.Timer] = e.After
 		case StopTimer:

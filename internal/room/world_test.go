@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"runt/internal/domain"
+	"runt/internal/runtimestate"
 	"runt/internal/wire"
 )
 
@@ -49,6 +50,7 @@ type world struct {
 	waiting []func()
 	blobs   map[string][]byte
 	host    *simHost // of the present generation
+	held    *simHost // the last host, until another one is launched
 	hosts   []*simHost
 	orders  []func() // on their way to the host
 	pending []func() // things that end later: launches, saves, closing steps
@@ -72,6 +74,7 @@ type world struct {
 	removed   bool
 	crashed   bool
 	trace     []string
+	real      *runtimestate.Doc // beside the paper; nil in most worlds
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -141,7 +144,7 @@ func (w *world) do(ev Event) []Effect {
 }
 
 func (w *world) perform(e Effect) {
-	if w.rnd.IntN(40) == 0 && w.synced == nil {
+	if w.rnd.IntN(8) == 0 && w.synced == nil && w.real == nil {
 		d := w.disk.clone()
 		w.synced = &d // the disk stalls in the middle of an event's effects
 	}
@@ -214,6 +217,9 @@ func (w *world) edit(e EditRuntime) {
 	if err := w.disk.paper.apply(e); err != nil {
 		w.fatalf("%v", err)
 	}
+	if w.real != nil {
+		w.editReal(e)
+	}
 	w.disk.state = slices.Clone(e.State)
 	for _, x := range e.Archived {
 		w.disk.gone = append(w.disk.gone, x.ID)
@@ -222,8 +228,8 @@ func (w *world) edit(e EditRuntime) {
 		w.disk.notes[n.Execution] = n.Text
 	}
 	if e.Leaves {
-		if w.disk.host != nil {
-			w.disk.left = w.disk.host
+		if w.held != nil {
+			w.disk.left, w.held = w.held, nil
 		}
 		w.disk.host, w.disk.seq = nil, 0
 	}
@@ -233,6 +239,13 @@ func (w *world) edit(e EditRuntime) {
 	h := w.host
 	if e.Seq > uint64(len(h.events)) || h.next < int(e.Seq) && h.high < e.Seq {
 		w.fatalf("the document claims event %d, %d were delivered", e.Seq, h.next)
+	}
+	if run := w.c.execs[w.c.run]; run != nil && run.hidden {
+		for _, ev := range h.events[:e.Seq] {
+			if executionOf(ev.make(0)) == run.id {
+				w.fatalf("event %d is of %s, which is not in the document, and %d is given up", ev.seq, run.id, e.Seq)
+			}
+		}
 	}
 	if w.disk.host == h && e.Seq < w.disk.seq {
 		w.fatalf("progress went back from %d to %d", w.disk.seq, e.Seq)
@@ -331,6 +344,9 @@ func (w *world) launch(e LaunchKernel) {
 	h := &simHost{w: w, gen: e.Generation, known: map[domain.ExecutionID]bool{}}
 	w.onceSafe(func() {
 		w.later(func() {
+			if w.c.Generation() != e.Generation {
+				return // called off
+			}
 			if w.rnd.IntN(8) == 0 {
 				w.do(LaunchFailed{e.Generation, domain.Errorf(domain.CodeKernelUnavailable, "No kernel.").WithHint("Install one.")})
 				return
@@ -346,7 +362,7 @@ func (w *world) started(generation uint64, h *simHost) {
 		h.discarded = true
 		return
 	}
-	w.host, w.disk.host, w.disk.seq = h, h, 0
+	w.host, w.held, w.disk.host, w.disk.seq = h, h, h, 0
 	w.do(HostStarted{generation, KernelInfo{Name: "python", Language: "python"}})
 }
 
@@ -405,6 +421,9 @@ func (w *world) checkDocument() {
 				w.do(TimerFired{timer})
 			}
 		}
+	}
+	if w.real != nil {
+		w.checkReal()
 	}
 	p, c := w.disk.paper, w.c
 	if c.RefusedClosing() {

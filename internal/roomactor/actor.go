@@ -114,6 +114,7 @@ type Room struct {
 	kernelName string
 	made       bool // by this room, not from a file
 	host       *hostHandle
+	callOff    context.CancelFunc   // ends the launch under way, if there is one
 	stopping   map[*hostHandle]bool // given up, and not told yet
 	hostDir    string               // folder of the last host, until another one is launched
 	file       fileState
@@ -149,7 +150,7 @@ func newRoom(deps Deps, id domain.NotebookID) *Room {
 		ctx: ctx, cancel: cancel, core: room.New(deps.Config, deps.IDs),
 		durable: make(chan struct{}, 1), peers: map[room.PeerID]*peer{}, timers: map[room.Timer]*time.Timer{},
 		cells: map[domain.CellID]bool{}, refused: make(chan struct{}, 1), unclaimed: map[*kernel.Host]bool{},
-		stopping: map[*hostHandle]bool{},
+		stopping: map[*hostHandle]bool{}, callOff: func() {},
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 // A journal is rewritten from its documents when it is larger than this, and
 // twice as large as after the last time.
 const (
-	compactAt    = 8 << 20  // while the room is open
+	compactAt    = 2 << 20  // while the room is open
 	compactSmall = 64 << 10 // when it is closed
 )
 

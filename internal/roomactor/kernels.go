@@ -23,6 +23,7 @@ import (
 // Bounds of what a room waits for from its kernel host.
 const (
 	launchTimeout   = 5 * time.Minute  // resolving an environment, which may download packages
+	hostTimeout     = 15 * time.Second // starting a host process
 	shutdownTimeout = 10 * time.Second // from asking the kernel to end to its being killed
 	questionTimeout = 5 * time.Second  // completion, history, inspection
 	eventBatch      = 512              // kernel events handed to the actor at once
@@ -123,13 +124,18 @@ func dependencies(md map[string]any) []string {
 // launch starts a kernel when the disk has that the one before was given up; a
 // disk that refuses does not keep anybody from working.
 func (r *Room) launch(e room.LaunchKernel) {
+	r.callOff()
 	r.durableOr(r.journalEnd(), func() { r.launchNow(e) }, func(error) { r.launchNow(e) })
 }
 
 func (r *Room) launchNow(e room.LaunchKernel) {
+	if e.Generation != r.core.Generation() {
+		return // called off while it waited for the disk
+	}
 	req := r.launchRequest()
-	r.start(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, launchTimeout)
+	ctx, cancel := context.WithTimeout(r.ctx, launchTimeout)
+	r.callOff = cancel
+	r.start(func(context.Context) {
 		defer cancel()
 		spec, err := kernel.LaunchSpec{}, supportedSource(e.EnvSource)
 		if err == nil {
@@ -141,7 +147,10 @@ func (r *Room) launchNow(e room.LaunchKernel) {
 		var host *kernel.Host
 		var dir string
 		if err == nil {
-			host, dir, err = r.startHost(ctx, spec)
+			err = ctx.Err()
+		}
+		if err == nil {
+			host, dir, err = r.startHost(spec)
 		}
 		if err != nil {
 			r.post(func() { r.handle(room.LaunchFailed{Generation: e.Generation, Err: launchError(err)}) })
@@ -204,7 +213,11 @@ func launchError(err error) *domain.Error {
 		WithHint("Look into the daemon's log (runt daemon logs), then restart the kernel.")
 }
 
-func (r *Room) startHost(ctx context.Context, spec kernel.LaunchSpec) (*kernel.Host, string, error) {
+// startHost starts a host. It is not called off half-way: a process that is on
+// its way has to be known to be ended.
+func (r *Room) startHost(spec kernel.LaunchSpec) (*kernel.Host, string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), hostTimeout)
+	defer cancel()
 	dir := filepath.Join(r.deps.HostsDir, r.deps.IDs.UUID()[:8])
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", fmt.Errorf("make host folder: %w", err)
@@ -223,6 +236,9 @@ func (r *Room) discard(host *kernel.Host) {
 	defer cancel()
 	if err := host.Shutdown(ctx); err != nil {
 		r.log.Warn("kernel host not shut down", "error", err)
+	}
+	if err := host.Close(); err != nil {
+		r.log.Debug("kernel host closed", "error", err)
 	}
 }
 
@@ -371,6 +387,7 @@ func roomMessage(m *kernel.Message) room.Message {
 // stopKernel lets go of the host and ends it when the disk has what it was for:
 // until then it is the only one who knows.
 func (r *Room) stopKernel(e room.StopKernel) {
+	r.callOff()
 	h := r.host
 	if h != nil && h.generation != e.Generation {
 		h = nil
