@@ -1,8 +1,9 @@
 //! A batch: a list of operations that become one change, or none.
 
 use automerge::transaction::Transactable;
-use automerge::{AutomergeError, ObjId, ObjType, Prop, ROOT};
+use automerge::{AutomergeError, ObjId, ObjType, Prop, ScalarValue, Value, ROOT};
 
+use crate::patch::Patches;
 use crate::value::{self, In};
 use crate::wire::{Fail, Reader, Result};
 
@@ -33,12 +34,13 @@ impl Objects {
 
 /// Applies the operations in `r` to the open transaction `tx`. With `plain`,
 /// nested values are written operation by operation in the order given, so that
-/// the change's hash does not depend on the order of a hash map.
-pub fn apply<T: Transactable>(tx: &mut T, r: &mut Reader<'_>, plain: bool) -> Result<()> {
-    let mut objects = Objects(vec![Some(ROOT)]);
+/// the change's hash does not depend on the order of a hash map. The operations
+/// are noted in `patches` if there is one.
+pub fn apply<T: Transactable>(tx: &mut T, r: &mut Reader<'_>, plain: bool, patches: Option<&mut Patches>) -> Result<()> {
+    let mut run = Run { tx, plain, objects: Objects(vec![Some(ROOT)]), patches };
     let mut index = 0;
     while !r.is_empty() {
-        apply_one(tx, r, plain, &mut objects).map_err(|e| match e {
+        run.operation(r).map_err(|e| match e {
             Fail::Refused(text) => Fail::BadOp(index, text),
             other => other,
         })?;
@@ -47,89 +49,164 @@ pub fn apply<T: Transactable>(tx: &mut T, r: &mut Reader<'_>, plain: bool) -> Re
     Ok(())
 }
 
-fn apply_one<T: Transactable>(tx: &mut T, r: &mut Reader<'_>, plain: bool, objects: &mut Objects) -> Result<()> {
-    let op = r.u8()?;
-    let target = objects.get(r.u32()?);
-    match op {
-        PUT | INSERT | SET_INDEX => {
-            let prop = match op {
-                PUT => Prop::Map(r.str()?.to_string()),
-                _ => Prop::Seq(r.u32()?),
-            };
-            let value = value::read(r, 0)?;
-            let made = write(tx, &target.map_err(Fail::Refused)?, prop, value, op == INSERT, plain)?;
-            objects.0.push(made);
-        }
-        DELETE => {
-            let key = r.str()?;
-            tx.delete(&target.map_err(Fail::Refused)?, key).map_err(Fail::refused)?;
-        }
-        DELETE_INDEX => {
-            let at = r.u32()?;
-            tx.delete(&target.map_err(Fail::Refused)?, at).map_err(Fail::refused)?;
-        }
-        GET => {
-            let key = r.str()?;
-            objects.0.push(Some(child(tx, &target.map_err(Fail::Refused)?, key.into(), key)?));
-        }
-        GET_INDEX => {
-            let at = r.u32()?;
-            objects.0.push(Some(child(tx, &target.map_err(Fail::Refused)?, at.into(), &at.to_string())?));
-        }
-        SPLICE => {
-            let (pos, del, text) = (r.u32()?, r.u32()?, r.str()?);
-            splice(tx, &target.map_err(Fail::Refused)?, pos, del, text)?;
-        }
-        UPDATE_TEXT => {
-            let text = r.str()?;
-            tx.update_text(&target.map_err(Fail::Refused)?, text).map_err(Fail::refused)?;
-        }
-        CLEAR => clear(tx, &target.map_err(Fail::Refused)?)?,
-        INCREMENT => {
-            let (key, by) = (r.str()?, r.u64()? as i64);
-            tx.increment(&target.map_err(Fail::Refused)?, key, by).map_err(Fail::refused)?;
-        }
-        other => return Err(Fail::Refused(format!("unknown operation {other}"))),
-    }
-    Ok(())
+struct Run<'t, T> {
+    tx: &'t mut T,
+    plain: bool,
+    objects: Objects,
+    patches: Option<&'t mut Patches>,
 }
 
-fn child<T: Transactable>(tx: &T, parent: &ObjId, prop: Prop, name: &str) -> Result<ObjId> {
-    match tx.get(parent, prop).map_err(Fail::refused)? {
-        Some((v, id)) if v.is_object() => Ok(id),
-        Some(_) => Err(Fail::Refused(format!("{name} is not an object"))),
-        None => Err(Fail::Refused(format!("{name} does not exist"))),
+impl<T: Transactable> Run<'_, T> {
+    fn operation(&mut self, r: &mut Reader<'_>) -> Result<()> {
+        let op = r.u8()?;
+        let obj = self.objects.get(r.u32()?).map_err(Fail::Refused)?;
+        match op {
+            PUT => {
+                let key = r.str()?;
+                self.put(&obj, Prop::Map(key.to_string()), value::read(r, 0)?)
+            }
+            SET_INDEX => {
+                self.must_be(ObjType::List, &obj)?;
+                let at = r.u32()?;
+                self.put(&obj, Prop::Seq(at), value::read(r, 0)?)
+            }
+            INSERT => {
+                let at = r.u32()?;
+                self.insert(&obj, at, value::read(r, 0)?)
+            }
+            DELETE => self.delete(&obj, r.str()?),
+            DELETE_INDEX => self.delete_index(&obj, r.u32()?),
+            GET => {
+                let key = r.str()?;
+                self.child(&obj, key.into(), key)
+            }
+            GET_INDEX => {
+                let at = r.u32()?;
+                self.child(&obj, at.into(), &at.to_string())
+            }
+            SPLICE => self.splice(&obj, r.u32()?, r.u32()?, r.str()?),
+            UPDATE_TEXT => self.update_text(&obj, r.str()?),
+            CLEAR => self.clear(&obj),
+            INCREMENT => self.increment(&obj, r.str()?, r.u64()? as i64),
+            other => Err(Fail::Refused(format!("unknown operation {other}"))),
+        }
+    }
+
+    /// Notes a patch of `obj`, whose path is the one it has at this moment. An
+    /// operation never changes the path of its own object, so it may be noted
+    /// before or after it is performed.
+    fn note(&mut self, obj: &ObjId, f: impl FnOnce(&mut Patches)) -> Result<()> {
+        if let Some(p) = &mut self.patches {
+            if p.at(self.tx, obj)? {
+                f(p);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses objects of another type: the crate takes some operations on them
+    /// and does nothing.
+    fn must_be(&self, want: ObjType, obj: &ObjId) -> Result<()> {
+        match self.tx.object_type(obj).map_err(Fail::refused)? {
+            is if is == want => Ok(()),
+            other => Err(Fail::Refused(format!("the object is a {other}, not a {want}"))),
+        }
+    }
+
+    fn put(&mut self, obj: &ObjId, prop: Prop, v: In<'_>) -> Result<()> {
+        self.note(obj, |p| p.put(&prop, &v))?;
+        let made = self.write(obj, prop, v, false)?;
+        self.objects.0.push(made);
+        Ok(())
+    }
+
+    fn insert(&mut self, obj: &ObjId, at: usize, v: In<'_>) -> Result<()> {
+        self.must_be(ObjType::List, obj)?;
+        self.note(obj, |p| p.insert(at, &v))?;
+        let made = self.write(obj, Prop::Seq(at), v, true)?;
+        self.objects.0.push(made);
+        Ok(())
+    }
+
+    fn delete(&mut self, obj: &ObjId, key: &str) -> Result<()> {
+        self.must_be(ObjType::Map, obj)?;
+        self.note(obj, |p| p.delete(key))?;
+        self.tx.delete(obj, key).map_err(Fail::refused)
+    }
+
+    fn delete_index(&mut self, obj: &ObjId, at: usize) -> Result<()> {
+        self.must_be(ObjType::List, obj)?;
+        self.note(obj, |p| p.delete_range(at, 1))?;
+        self.tx.delete(obj, at).map_err(Fail::refused)
+    }
+
+    fn child(&mut self, obj: &ObjId, prop: Prop, name: &str) -> Result<()> {
+        match self.tx.get(obj, prop).map_err(Fail::refused)? {
+            Some((v, id)) if v.is_object() => {
+                self.objects.0.push(Some(id));
+                Ok(())
+            }
+            Some(_) => Err(Fail::Refused(format!("{name} is not an object"))),
+            None => Err(Fail::Refused(format!("{name} does not exist"))),
+        }
+    }
+
+    fn splice(&mut self, obj: &ObjId, pos: usize, del: usize, text: &str) -> Result<()> {
+        self.must_be(ObjType::Text, obj)?;
+        let len = self.tx.length(obj);
+        if pos.checked_add(del).is_none_or(|end| end > len) {
+            return Err(Fail::Refused(format!("splice at {pos} of {del} is outside a text of {len}")));
+        }
+        self.tx.splice_text(obj, pos, del as isize, text).map_err(Fail::refused)?;
+        if del > 0 {
+            self.note(obj, |p| p.delete_range(pos, del))?;
+        }
+        if !text.is_empty() {
+            self.note(obj, |p| p.splice(pos, text))?;
+        }
+        Ok(())
+    }
+
+    fn update_text(&mut self, obj: &ObjId, text: &str) -> Result<()> {
+        self.must_be(ObjType::Text, obj)?;
+        self.tx.update_text(obj, text).map_err(Fail::refused)?;
+        self.note(obj, |p| p.set(&In::Text(text)))
+    }
+
+    fn clear(&mut self, obj: &ObjId) -> Result<()> {
+        self.must_be(ObjType::List, obj)?;
+        let len = self.tx.length(obj);
+        for at in (0..len).rev() {
+            self.tx.delete(obj, at).map_err(Fail::refused)?;
+        }
+        self.note(obj, |p| p.delete_range(0, len))?;
+        Ok(())
+    }
+
+    fn increment(&mut self, obj: &ObjId, key: &str, by: i64) -> Result<()> {
+        self.tx.increment(obj, key, by).map_err(Fail::refused)?;
+        let sum = match self.tx.get(obj, key).map_err(Fail::refused)? {
+            Some((Value::Scalar(s), _)) => In::Scalar(s.into_owned()),
+            _ => return Err(Fail::refused("a counter is gone after it was incremented")),
+        };
+        self.note(obj, |p| p.put(&Prop::Map(key.to_string()), &sum))
+    }
+
+    fn write(&mut self, obj: &ObjId, prop: Prop, v: In<'_>, insert: bool) -> Result<Option<ObjId>> {
+        let made = match v {
+            In::Scalar(s) => write_scalar(self.tx, obj, prop, s, insert).map(|()| None),
+            v if self.plain => write_plain(self.tx, obj, prop, v, insert).map(Some),
+            v => self.tx.batch_create_object(obj, prop, &value::hydrated(v), insert).map(Some),
+        };
+        made.map_err(Fail::refused)
     }
 }
 
-fn splice<T: Transactable>(tx: &mut T, obj: &ObjId, pos: usize, del: usize, text: &str) -> Result<()> {
-    let len = tx.length(obj);
-    if pos.checked_add(del).is_none_or(|end| end > len) {
-        return Err(Fail::Refused(format!("splice at {pos} of {del} is outside a text of {len}")));
+fn write_scalar<T: Transactable>(tx: &mut T, obj: &ObjId, prop: Prop, s: ScalarValue, insert: bool) -> std::result::Result<(), AutomergeError> {
+    match (insert, prop) {
+        (true, Prop::Seq(at)) => tx.insert(obj, at, s),
+        (_, prop) => tx.put(obj, prop, s),
     }
-    tx.splice_text(obj, pos, del as isize, text).map_err(Fail::refused)
-}
-
-fn clear<T: Transactable>(tx: &mut T, obj: &ObjId) -> Result<()> {
-    if tx.object_type(obj).map_err(Fail::refused)? != ObjType::List {
-        return Err(Fail::refused("only a list can be cleared"));
-    }
-    for at in (0..tx.length(obj)).rev() {
-        tx.delete(obj, at).map_err(Fail::refused)?;
-    }
-    Ok(())
-}
-
-fn write<T: Transactable>(tx: &mut T, obj: &ObjId, prop: Prop, value: In<'_>, insert: bool, plain: bool) -> Result<Option<ObjId>> {
-    let made = match value {
-        In::Scalar(s) => match (insert, prop) {
-            (true, Prop::Seq(at)) => tx.insert(obj, at, s).map(|_| None),
-            (_, prop) => tx.put(obj, prop, s).map(|_| None),
-        },
-        value if plain => write_plain(tx, obj, prop, value, insert).map(Some),
-        value => tx.batch_create_object(obj, prop, &value::hydrated(value), insert).map(Some),
-    };
-    made.map_err(Fail::refused)
 }
 
 fn write_plain<T: Transactable>(tx: &mut T, obj: &ObjId, prop: Prop, value: In<'_>, insert: bool) -> std::result::Result<ObjId, AutomergeError> {
@@ -160,9 +237,8 @@ fn write_plain<T: Transactable>(tx: &mut T, obj: &ObjId, prop: Prop, value: In<'
 }
 
 fn plain_child<T: Transactable>(tx: &mut T, obj: &ObjId, prop: Prop, value: In<'_>, insert: bool) -> std::result::Result<(), AutomergeError> {
-    match (value, prop) {
-        (In::Scalar(s), Prop::Seq(at)) if insert => tx.insert(obj, at, s),
-        (In::Scalar(s), prop) => tx.put(obj, prop, s),
-        (value, prop) => write_plain(tx, obj, prop, value, insert).map(|_| ()),
+    match value {
+        In::Scalar(s) => write_scalar(tx, obj, prop, s, insert),
+        value => write_plain(tx, obj, prop, value, insert).map(|_| ()),
     }
 }

@@ -1,12 +1,13 @@
 //! The operations that a host can ask for, one function each.
 
 use automerge::transaction::CommitOptions;
-use automerge::{ActorId, Automerge, ChangeHash, LoadOptions, ObjType, PatchLog, Prop, ReadDoc, Value, ROOT};
+use automerge::{ActorId, Automerge, Change, ChangeHash, LoadOptions, ObjType, PatchLog, Prop, ReadDoc, Value, ROOT};
 
+use crate::patch::Patches;
 use crate::value::{View, ENCODING};
 use crate::vm::Vm;
 use crate::wire::{Fail, Reader, Result, Writer};
-use crate::{batch, patch, peer};
+use crate::{batch, peer, touched};
 
 const NEW: u32 = 1;
 const LOAD: u32 = 2;
@@ -39,7 +40,7 @@ pub fn dispatch(vm: &mut Vm, op: u32, id: u32, arg: u32, mut r: Reader<'_>, w: &
             Ok(())
         }
         APPLY => apply(vm.doc(id)?, r, w),
-        APPLY_CHANGES => apply_changes(vm.doc(id)?, r.remaining(), arg != 0, w),
+        APPLY_CHANGES => apply_changes(vm.doc(id)?, r.remaining(), w),
         SAVE => {
             w.buf.extend_from_slice(&vm.doc(id)?.save());
             Ok(())
@@ -48,7 +49,7 @@ pub fn dispatch(vm: &mut Vm, op: u32, id: u32, arg: u32, mut r: Reader<'_>, w: &
             let heads = r.hashes()?;
             let doc = vm.doc(id)?;
             known(doc, &heads)?;
-            write_raw_since(doc, &heads, w);
+            write_raw(&doc.get_changes(&heads), w);
             Ok(())
         }
         VALUE_AT => value_at(vm.doc(id)?, r, w),
@@ -115,67 +116,73 @@ fn apply(slot: &mut Automerge, mut r: Reader<'_>, w: &mut Writer) -> Result<()> 
         let heads = r.hashes()?;
         return apply_at(slot, &heads, r, plain, options, w);
     }
-    let doc = std::mem::replace(slot, Automerge::new_with_encoding(ENCODING));
-    let mut tx = doc.into_transaction(Some(PatchLog::active()), None).map_err(Fail::broken)?;
-    if let Err(e) = batch::apply(&mut tx, &mut r, plain) {
-        *slot = tx.rollback().0;
-        return Err(e);
-    }
-    let (doc, hash, mut log) = tx.commit_with(options);
-    *slot = doc;
-    w.hashes(&slot.get_heads());
-    write_change(slot, hash, w)?;
-    patch::write(slot, slot.make_patches(&mut log), w)
-}
-
-/// A transaction that sees the document as it was at `heads`. The patches are
-/// taken from the merged result.
-fn apply_at(doc: &mut Automerge, heads: &[ChangeHash], mut r: Reader<'_>, plain: bool, options: CommitOptions, w: &mut Writer) -> Result<()> {
-    known(doc, heads)?;
-    let before = doc.get_heads();
-    let mut tx = doc.transaction_at(PatchLog::inactive(), heads).map_err(Fail::broken)?;
-    if let Err(e) = batch::apply(&mut tx, &mut r, plain) {
+    let mut patches = Patches::default();
+    let mut tx = slot.transaction();
+    if let Err(e) = batch::apply(&mut tx, &mut r, plain, Some(&mut patches)) {
         tx.rollback();
         return Err(e);
     }
     let (hash, _) = tx.commit_with(options);
-    let after = doc.get_heads();
-    w.hashes(&after);
-    write_change(doc, hash, w)?;
-    let patches = doc.diff(&before, &after);
-    patch::write(doc, patches, w)
-}
-
-fn write_change(doc: &Automerge, hash: Option<ChangeHash>, w: &mut Writer) -> Result<()> {
-    match hash {
-        None => w.u32(0),
-        Some(h) => {
-            let change = doc.get_change_by_hash(&h).ok_or_else(|| Fail::broken("the change just made is missing"))?;
-            w.bytes(change.raw_bytes());
-        }
+    w.hashes(&slot.get_heads());
+    let change = made(slot, hash)?;
+    w.bytes(change.as_ref().map_or(&[], |c| c.raw_bytes()));
+    if change.is_none() {
+        patches = Patches::default();
     }
+    patches.finish(w);
     Ok(())
 }
 
-/// Applies changes one after another: writes the heads and the patches. Changes
-/// whose dependencies are missing are kept back until those arrive.
-/// `linear` is the caller's word that each change follows on all before it.
-fn apply_changes(doc: &mut Automerge, bytes: &[u8], linear: bool, w: &mut Writer) -> Result<()> {
-    let mut tracker = patch::Tracker::start(doc, linear);
-    doc.load_incremental_log_patches(bytes, tracker.log()).map_err(Fail::broken)?;
+/// A transaction that sees the document as it was at `heads`. The patches are
+/// those of the merged result.
+fn apply_at(doc: &mut Automerge, heads: &[ChangeHash], mut r: Reader<'_>, plain: bool, options: CommitOptions, w: &mut Writer) -> Result<()> {
+    known(doc, heads)?;
+    let mut tx = doc.transaction_at(PatchLog::inactive(), heads).map_err(Fail::broken)?;
+    if let Err(e) = batch::apply(&mut tx, &mut r, plain, None) {
+        tx.rollback();
+        return Err(e);
+    }
+    let (hash, _) = tx.commit_with(options);
     w.hashes(&doc.get_heads());
-    tracker.finish(doc, w)
+    let change = made(doc, hash)?;
+    w.bytes(change.as_ref().map_or(&[], |c| c.raw_bytes()));
+    touched::write(doc, change.as_slice(), w)
 }
 
-/// Writes, with a length in front, the changes that are not ancestors of `heads`.
-pub fn write_raw_since(doc: &Automerge, heads: &[ChangeHash], w: &mut Writer) {
-    let gap = w.gap();
-    let start = w.buf.len();
-    for c in doc.get_changes(heads) {
+/// The change that a transaction made, if it made one.
+fn made(doc: &Automerge, hash: Option<ChangeHash>) -> Result<Option<Change>> {
+    match hash {
+        None => Ok(None),
+        Some(h) => match doc.get_change_by_hash(&h) {
+            None => Err(Fail::broken("the change just made is missing")),
+            change => Ok(change),
+        },
+    }
+}
+
+/// Applies changes one after another. Changes whose dependencies are missing are
+/// kept back until those arrive.
+fn apply_changes(doc: &mut Automerge, bytes: &[u8], w: &mut Writer) -> Result<()> {
+    let before = doc.get_heads();
+    doc.load_incremental(bytes).map_err(Fail::broken)?;
+    write_news(doc, &before, w)
+}
+
+/// Writes the heads, the raw bytes of the changes that were not there when the
+/// heads were `before`, and the patches.
+pub fn write_news(doc: &Automerge, before: &[ChangeHash], w: &mut Writer) -> Result<()> {
+    let heads = doc.get_heads();
+    w.hashes(&heads);
+    let changes = if heads == before { Vec::new() } else { doc.get_changes(before) };
+    write_raw(&changes, w);
+    touched::write(doc, &changes, w)
+}
+
+fn write_raw(changes: &[Change], w: &mut Writer) {
+    w.u32(changes.iter().map(|c| c.raw_bytes().len()).sum());
+    for c in changes {
         w.buf.extend_from_slice(c.raw_bytes());
     }
-    let n = w.buf.len() - start;
-    w.fill(gap, n);
 }
 
 fn known(doc: &Automerge, heads: &[ChangeHash]) -> Result<()> {

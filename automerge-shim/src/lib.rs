@@ -13,6 +13,7 @@ mod batch;
 mod calls;
 mod patch;
 mod peer;
+mod touched;
 mod value;
 mod vm;
 mod wire;

@@ -3,18 +3,13 @@
 use automerge::sync::{self, SyncDoc};
 use automerge::Automerge;
 
-use crate::calls::write_raw_since;
-use crate::patch;
+use crate::calls::write_news;
 use crate::wire::{Fail, Result, Writer};
 
 /// The peer may not write: its changes are ignored and it is told so.
 const READ_ONLY: u32 = 1;
-/// The answer lists the raw bytes of every change that was new.
-const WANT_CHANGES: u32 = 2;
 /// Ask the peer to forget what it believes to have sent.
-const ASK_RESEND: u32 = 4;
-/// Each change of the message follows on all before it.
-const LINEAR: u32 = 8;
+const ASK_RESEND: u32 = 2;
 
 pub fn new_state(flags: u32) -> sync::State {
     let mut s = sync::State::new();
@@ -33,7 +28,7 @@ pub fn generate(doc: &Automerge, state: &mut sync::State, w: &mut Writer) {
     }
 }
 
-/// Applies a message: heads, patches and, when wanted, the new changes.
+/// Applies a message: heads, the new changes, patches.
 pub fn receive(doc: &mut Automerge, state: &mut sync::State, flags: u32, bytes: &[u8], w: &mut Writer) -> Result<()> {
     let message = sync::Message::decode(bytes).map_err(Fail::refused)?;
     for hash in &message.need {
@@ -41,16 +36,10 @@ pub fn receive(doc: &mut Automerge, state: &mut sync::State, flags: u32, bytes: 
         state.sent_hashes.remove(hash);
     }
     let before = doc.get_heads();
-    let mut tracker = patch::Tracker::start(doc, flags & LINEAR != 0);
-    doc.receive_sync_message_log_patches(state, message, tracker.log()).map_err(Fail::broken)?;
+    doc.receive_sync_message(state, message).map_err(Fail::broken)?;
     if flags & ASK_RESEND != 0 && !state.read_only {
         state.needs_reset = true;
         state.have_responded = false;
     }
-    w.hashes(&doc.get_heads());
-    tracker.finish(doc, w)?;
-    if flags & WANT_CHANGES != 0 {
-        write_raw_since(doc, &before, w);
-    }
-    Ok(())
+    write_news(doc, &before, w)
 }

@@ -92,6 +92,29 @@ pub fn hydrated(value: In<'_>) -> hydrate::Value {
     }
 }
 
+/// Writes a value of a request as part of an answer.
+pub fn write_in(v: &In<'_>, w: &mut Writer) {
+    match v {
+        In::Scalar(s) => write_scalar(s, w),
+        In::Text(s) => tagged(TEXT, s.as_bytes(), w),
+        In::Map(entries) => {
+            w.u8(MAP);
+            w.u32(entries.len());
+            for (key, v) in entries {
+                w.str(key);
+                write_in(v, w);
+            }
+        }
+        In::List(items) => {
+            w.u8(LIST);
+            w.u32(items.len());
+            for v in items {
+                write_in(v, w);
+            }
+        }
+    }
+}
+
 /// Writes a scalar of a patch or of a conflict.
 pub fn write_scalar(s: &ScalarValue, w: &mut Writer) {
     match s {

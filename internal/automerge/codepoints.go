@@ -93,3 +93,45 @@ func spliceText(s string, pos, del int, ins string) (out string, ok bool) {
 	}
 	return s[:from] + ins + tail[to:], true
 }
+
+// textPatches tells how the text at path came from was to be now: one run of
+// code points deleted and one inserted, as short as possible.
+func textPatches(path []any, was, now string) []Patch {
+	head := commonPrefix(was, now)
+	tail := commonSuffix(was[head:], now[head:])
+	pos := CodePointLen(was[:head])
+	at := append(path[:len(path):len(path)], pos)
+	var ps []Patch
+	if gone := was[head : len(was)-tail]; gone != "" {
+		ps = append(ps, Patch{Action: PatchDelete, Path: at, Length: CodePointLen(gone)})
+	}
+	if ins := now[head : len(now)-tail]; ins != "" {
+		ps = append(ps, Patch{Action: PatchSplice, Path: at, Value: Text(ins), Length: CodePointLen(ins)})
+	}
+	return ps
+}
+
+// commonPrefix returns the length in bytes of the longest common beginning of a
+// and b that ends between code points.
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	for n > 0 && (n < len(a) && !utf8.RuneStart(a[n]) || n < len(b) && !utf8.RuneStart(b[n])) {
+		n--
+	}
+	return n
+}
+
+// commonSuffix is commonPrefix from the other end.
+func commonSuffix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	for n > 0 && !utf8.RuneStart(a[len(a)-n]) {
+		n--
+	}
+	return n
+}

@@ -137,9 +137,5 @@ func (d *Doc) ChangesSince(heads []Hash) ([]byte, error) {
 	if !d.Has(heads...) {
 		return nil, ErrUnknownHeads
 	}
-	cs, err := d.changesSince(heads)
-	if err != nil {
-		return nil, err
-	}
-	return joinRaw(cs), nil
+	return d.changesSince(heads)
 }

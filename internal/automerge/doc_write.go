@@ -58,18 +58,11 @@ func (d *Doc) Apply(b *Batch, opts ...ApplyOption) (Update, error) {
 	if o.atHeads != nil && !d.Has(o.atHeads...) {
 		return Update{}, ErrUnknownHeads
 	}
-	var a answerApply
-	if err := d.call(callApply, 0, a.read, o.header(b.plain), b.ops); err != nil {
+	var n news
+	if err := d.call(callApply, 0, n.read, o.header(b.plain), b.ops); err != nil {
 		return Update{}, err
 	}
-	var cs []change
-	if a.change != nil {
-		var err error
-		if cs, _, err = parseChanges(a.change); err != nil {
-			return Update{}, d.giveUp(fmt.Errorf("read own change: %w", err))
-		}
-	}
-	return d.commit(cs, a.heads, a.patches, nil), nil
+	return d.take(&n, nil)
 }
 
 func (o *applyOptions) header(plain bool) []byte {
@@ -91,18 +84,6 @@ func (o *applyOptions) header(plain bool) []byte {
 		b = appendHashes(b, o.atHeads)
 	}
 	return b
-}
-
-type answerApply struct {
-	heads   []Hash
-	change  []byte
-	patches []Patch
-}
-
-func (a *answerApply) read(r *decoder) {
-	a.heads = sortHashes(r.hashes())
-	a.change = r.bytes()
-	a.patches = r.patches()
 }
 
 // ApplyChanges applies raw changes, one after another in raw. Changes that are
@@ -131,119 +112,89 @@ func (d *Doc) ApplyChanges(raw []byte) (Update, error) {
 // applyRaw applies the changes cs, whose bytes are raw. pure says that raw
 // holds nothing else. mu must be held.
 func (d *Doc) applyRaw(raw []byte, cs []change, pure bool, from *Peer) (Update, error) {
-	fresh, complete := d.fresh(cs)
+	fresh := d.fresh(cs)
 	if pure && len(fresh) == 0 {
 		return Update{Before: d.heads, Heads: d.heads}, nil
 	}
 	if pure && len(fresh) < len(cs) {
 		raw = joinRaw(fresh)
 	}
-	before := d.heads
-	var a answerChanges
-	var isLinear uint32
-	if pure && linear(before, fresh) {
-		isLinear = 1
-	}
-	if err := d.call(callApplyChanges, isLinear, a.read, raw); err != nil {
+	var n news
+	if err := d.call(callApplyChanges, 0, n.read, raw); err != nil {
 		return Update{}, err
 	}
-	if !pure || !complete || !SameHeads(a.heads, headsAfter(before, fresh)) {
-		var err error
-		if fresh, err = d.changesSince(before); err != nil {
-			return Update{}, d.giveUp(err)
-		}
-	}
-	return d.commit(fresh, a.heads, a.patches, from), nil
+	return d.take(&n, from)
 }
 
-type answerChanges struct {
+// news is the answer of a call that brings changes in: those that the document
+// has now and did not have before.
+type news struct {
 	heads   []Hash
+	raw     []byte
 	patches []Patch
 }
 
-func (a *answerChanges) read(r *decoder) {
-	a.heads = sortHashes(r.hashes())
-	a.patches = r.patches()
+func (n *news) read(r *decoder) {
+	n.heads = sortHashes(r.hashes())
+	n.raw = r.bytes()
+	n.patches = r.patches()
 }
 
-// fresh returns those of cs that are new, without repetitions. complete says
-// that each depends only on changes that are there or come before it.
-func (d *Doc) fresh(cs []change) (fresh []change, complete bool) {
-	complete = true
+// take commits what a call brought in. mu must be held.
+func (d *Doc) take(n *news, from *Peer) (Update, error) {
+	cs, _, err := parseChanges(n.raw)
+	if err != nil {
+		return Update{}, d.giveUp(fmt.Errorf("read changes back: %w", err))
+	}
+	return d.commit(cs, n.heads, n.patches, from), nil
+}
+
+// fresh returns those of cs that are new, without repetitions.
+func (d *Doc) fresh(cs []change) []change {
+	var out []change
 	seen := make(map[Hash]struct{}, len(cs))
 	for _, c := range cs {
 		if _, again := seen[c.hash]; again || d.Has(c.hash) {
 			continue
 		}
 		seen[c.hash] = struct{}{}
-		for _, dep := range c.deps {
-			if _, ok := seen[dep]; !ok && !d.Has(dep) {
-				complete = false
-			}
-		}
-		fresh = append(fresh, c)
+		out = append(out, c)
 	}
-	return fresh, complete
+	return out
 }
 
-// linear reports whether each change builds on all that is there before it, so
-// that none is concurrent to anything.
-func linear(heads []Hash, cs []change) bool {
-	for i, c := range cs {
-		if i > 0 {
-			heads = []Hash{cs[i-1].hash}
+// complete reports whether each of cs depends only on changes that are there or
+// come before it.
+func (d *Doc) complete(cs []change) bool {
+	seen := make(map[Hash]struct{}, len(cs))
+	for _, c := range cs {
+		for _, dep := range c.deps {
+			if _, ok := seen[dep]; !ok && !d.Has(dep) {
+				return false
+			}
 		}
-		if !SameHeads(heads, c.deps) {
-			return false
-		}
+		seen[c.hash] = struct{}{}
 	}
 	return true
 }
 
-// headsAfter returns the heads once fresh is added to a document with these heads.
-func headsAfter(heads []Hash, fresh []change) []Hash {
-	covered := map[Hash]struct{}{}
-	for _, c := range fresh {
-		for _, dep := range c.deps {
-			covered[dep] = struct{}{}
-		}
-	}
-	var out []Hash
-	add := func(h Hash) {
-		if _, ok := covered[h]; !ok {
-			out = append(out, h)
-		}
-	}
-	for _, h := range heads {
-		add(h)
-	}
-	for _, c := range fresh {
-		add(c.hash)
-	}
-	return sortHashes(out)
-}
-
 // changesSince asks the machine for the changes that are not ancestors of heads.
-func (d *Doc) changesSince(heads []Hash) ([]change, error) {
-	var raw []byte
-	err := d.call(callChangesSince, 0, func(r *decoder) { raw = r.bytes() }, appendHashes(nil, heads))
-	if err != nil {
-		return nil, err
-	}
-	cs, _, err := parseChanges(raw)
-	return cs, err
+func (d *Doc) changesSince(heads []Hash) (raw []byte, err error) {
+	err = d.call(callChangesSince, 0, func(r *decoder) { raw = r.bytes() }, appendHashes(nil, heads))
+	return raw, err
 }
 
 // commit takes over what a call did inside the machine. mu must be held.
 func (d *Doc) commit(cs []change, heads []Hash, ps []Patch, from *Peer) Update {
-	up := Update{Before: d.heads, Heads: heads, Patches: ps}
+	up := Update{Before: d.heads, Heads: heads}
 	d.state.Lock()
 	d.heads = heads
 	for _, c := range cs {
 		d.set[c.hash] = struct{}{}
 		up.Hashes = append(up.Hashes, c.hash)
 	}
-	err := applyPatches(d.root, ps)
+	var err error
+	up.Patches, err = applyPatches(d.root, ps)
 	d.state.Unlock()
 	for _, c := range cs {
 		d.hist.add(c.raw, from)

@@ -88,11 +88,11 @@ func FuzzAnswer(f *testing.F) {
 		r.value(0)
 		r = decoder{b: b}
 		root := map[string]any{"text": Text("x"), "list": List{}}
-		_ = applyPatches(root, r.patches())
+		_, _ = applyPatches(root, r.patches())
 		var l loaded
 		l.read(&decoder{b: b})
-		var a answerApply
-		a.read(&decoder{b: b})
+		var n news
+		n.read(&decoder{b: b})
 	})
 }
 

@@ -2,17 +2,54 @@ package automerge
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
-// applyPatches brings root up to date. An error means that root and patches do
-// not fit each other and root must be read anew.
-func applyPatches(root map[string]any, ps []Patch) error {
+// applyPatches brings root up to date and returns the patches as callers see
+// them: a text that was sent whole is told as what changed in it. An error means
+// that root and patches do not fit each other and root must be read anew.
+func applyPatches(root map[string]any, ps []Patch) ([]Patch, error) {
+	out := make([]Patch, 0, len(ps)+1)
 	for i := range ps {
-		if _, err := applyPatch(root, ps[i].Path, &ps[i]); err != nil {
-			return fmt.Errorf("apply %v at %v: %w", ps[i].Action, ps[i].Path, err)
+		p := &ps[i]
+		told, err := tell(root, p)
+		if err == nil {
+			err = applyTop(root, p)
 		}
+		if err != nil {
+			return ps, fmt.Errorf("%v at %v: %w", p.Action, p.Path, err)
+		}
+		out = append(out, told...)
 	}
+	return out, nil
+}
+
+// tell returns p, or what it means for the text that it replaces.
+func tell(root map[string]any, p *Patch) ([]Patch, error) {
+	now, isText := p.Value.(Text)
+	if !isText || p.Action != PatchReplace {
+		return []Patch{*p}, nil
+	}
+	v, _ := Lookup(root, p.Path...)
+	was, ok := v.(Text)
+	if !ok {
+		return nil, errMisfit
+	}
+	return textPatches(p.Path, string(was), string(now)), nil
+}
+
+func applyTop(root map[string]any, p *Patch) error {
+	if len(p.Path) > 0 {
+		_, err := applyPatch(root, p.Path, p)
+		return err
+	}
+	whole, ok := p.Value.(map[string]any)
+	if !ok || p.Action != PatchReplace {
+		return errMisfit
+	}
+	clear(root)
+	maps.Copy(root, Clone(whole).(map[string]any))
 	return nil
 }
 

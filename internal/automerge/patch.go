@@ -15,7 +15,8 @@ const (
 	// PatchSplice inserted Value, a Text of Length code points, into a text at
 	// the index at the end of Path.
 	PatchSplice
-	// PatchReplace says that the list or text at Path is Value from now on.
+	// PatchReplace says that the list at Path, or the whole document when Path
+	// is empty, is Value from now on.
 	PatchReplace
 )
 
@@ -37,8 +38,8 @@ func (a PatchAction) String() string {
 }
 
 // Patch is one change of a document's state. The patches of an Update apply in
-// order. A map, list or text in Value is mostly empty, and what is in it follows
-// in patches of its own.
+// order. Value is what was written there, with everything below it; patches that
+// follow may change it. It belongs to the Update: read only.
 type Patch struct {
 	Path     []any // string keys and int indexes from the root to the changed thing
 	Action   PatchAction

@@ -44,9 +44,7 @@ type Received struct {
 
 const (
 	receiveReadOnly uint32 = 1 << iota
-	receiveWantChanges
 	receiveAskResend
-	receiveLinear
 )
 
 // stuckLimit is how many messages in a row may leave heads unknown before the
@@ -142,7 +140,7 @@ func (p *Peer) Receive(msg []byte, o ReceiveOptions) (Received, error) {
 	if p.live {
 		return p.receiveLive(msg, m, in)
 	}
-	return p.receiveLibrary(msg, m, in)
+	return p.receiveLibrary(msg, m)
 }
 
 // incoming is what a message's chunks hold.
@@ -202,7 +200,7 @@ func (p *Peer) receiveLive(msg []byte, m message, in incoming) (Received, error)
 	d := p.d
 	if !p.regular(m, in) {
 		p.restart()
-		return p.receiveLibrary(msg, m, in)
+		return p.receiveLibrary(msg, m)
 	}
 	rec := Received{Update: Update{Before: d.heads, Heads: d.heads}, HadChanges: len(m.chunks) > 0}
 	if len(in.changes) > 0 {
@@ -221,7 +219,7 @@ func (p *Peer) receiveLive(msg []byte, m message, in incoming) (Received, error)
 	// instance because its Bloom filter was wrong. Only an answer of the
 	// library asks for it.
 	p.restart()
-	lib, err := p.receiveLibrary(msg, m, in)
+	lib, err := p.receiveLibrary(msg, m)
 	lib.Update = joinUpdates(rec.Update, lib.Update)
 	return lib, err
 }
@@ -242,22 +240,15 @@ func (p *Peer) regular(m message, in incoming) bool {
 			return false
 		}
 	}
-	_, complete := p.d.fresh(in.changes)
-	return complete
+	return p.d.complete(in.changes)
 }
 
 // receiveLibrary lets the library handle a message and looks whether the peer
 // can go live after it.
-func (p *Peer) receiveLibrary(msg []byte, m message, in incoming) (Received, error) {
+func (p *Peer) receiveLibrary(msg []byte, m message) (Received, error) {
 	d := p.d
 	before := d.heads
 	flags := p.flags()
-	if len(m.chunks) > 0 && !p.strip {
-		flags |= receiveWantChanges
-	}
-	if fresh, _ := d.fresh(in.changes); in.known && linear(before, fresh) {
-		flags |= receiveLinear
-	}
 	if p.stuck+1 >= stuckLimit && !d.Has(m.heads...) {
 		flags |= receiveAskResend
 		p.stuck = 0
@@ -265,19 +256,17 @@ func (p *Peer) receiveLibrary(msg []byte, m message, in incoming) (Received, err
 	if err := p.ensureState(); err != nil {
 		return Received{}, err
 	}
-	var a answerReceive
-	read := func(r *decoder) { a.read(r, flags) }
-	if err := d.call(callReceive, p.state, read, appendU32(nil, int(flags)), msg); err != nil {
+	var n news
+	if err := d.call(callReceive, p.state, n.read, appendU32(nil, int(flags)), msg); err != nil {
 		p.restart()
 		return Received{}, err
 	}
-	rec := Received{Update: Update{Before: before, Heads: a.heads}, HadChanges: len(m.chunks) > 0}
-	if !SameHeads(before, a.heads) {
-		cs, _, err := parseChanges(a.raw)
-		if err != nil {
-			return Received{}, d.giveUp(err)
+	rec := Received{Update: Update{Before: before, Heads: n.heads}, HadChanges: len(m.chunks) > 0}
+	if !SameHeads(before, n.heads) {
+		var err error
+		if rec.Update, err = d.take(&n, p); err != nil {
+			return Received{}, err
 		}
-		rec.Update = d.commit(cs, a.heads, a.patches, p)
 	}
 	p.their = m.heads
 	p.deaf = m.flags&flagReadOnly != 0
@@ -296,20 +285,6 @@ func (p *Peer) judge(m message, rec *Received) {
 	if m.flagged && !p.deaf && !p.pure && len(m.need) == 0 && len(m.heads) > 0 && slices.Equal(m.heads, d.heads) {
 		p.free()
 		p.live, p.sent = true, d.hist.last()
-	}
-}
-
-type answerReceive struct {
-	heads   []Hash
-	patches []Patch
-	raw     []byte
-}
-
-func (a *answerReceive) read(r *decoder, flags uint32) {
-	a.heads = sortHashes(r.hashes())
-	a.patches = r.patches()
-	if flags&receiveWantChanges != 0 {
-		a.raw = r.bytes()
 	}
 }
 
