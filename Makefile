@@ -18,7 +18,7 @@ SOURCES     := bench cmd internal scripts
 RACE        := $(if $(shell command -v gcc || command -v clang),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test build install bench fuzz lint deps wasm third-party clean
+.PHONY: help run test conformance build install bench fuzz lint deps wasm third-party clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -40,6 +40,11 @@ deps: ## install what the tests need into the user's cache folder
 test: lint deps wasm ## lint, and every test with the race detector
 	@[ -n "$(RACE)" ] || echo "no C compiler: testing without the race detector"
 	RUNT_TEST_PYTHON="$$(scripts/test-deps python)/python" go test $(RACE) -timeout 9m $(TESTFLAGS) ./...
+	$(MAKE) conformance
+
+conformance: deps ## what others made for MCP, against runt: the conformance suite, the inspector, the official libraries
+	go vet -tags conformance ./internal/mcpserver ./internal/e2e/clients
+	RUNT_TEST_PYTHON="$$(scripts/test-deps python)/python" go test -tags conformance -count 1 -timeout 9m -run 'TestX0[36]' $(TESTFLAGS) ./internal/mcpserver ./internal/e2e/clients
 
 lint: ## gofmt, go vet, staticcheck
 	@bad=$$(gofmt -l $(SOURCES)); [ -z "$$bad" ] || { echo "not formatted:"; echo "$$bad"; exit 1; }

@@ -157,6 +157,7 @@ func (hs *httpSession) useAgreed(r *http.Request) {
 func (hs *httpSession) serve(rw http.ResponseWriter, r *http.Request) {
 	defer hs.enter(r.Method == http.MethodPost)()
 	hs.useAgreed(r)
+	rw = plainPrimes{rw}
 	if r.Method != http.MethodPost {
 		hs.handler.ServeHTTP(rw, r)
 		return
@@ -179,6 +180,23 @@ func (hs *httpSession) serve(rw http.ResponseWriter, r *http.Request) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(m.body)), int64(len(m.body))
 	hs.handler.ServeHTTP(rw, r)
 }
+
+// plainPrimes leaves the name away that the library gives to the event with
+// which a stream begins: the protocol has none for it, and some clients complain.
+type plainPrimes struct{ http.ResponseWriter }
+
+// Write writes one event, as the library does.
+func (w plainPrimes) Write(event []byte) (int, error) {
+	rest, found := bytes.CutPrefix(event, []byte("event: prime\n"))
+	n, err := w.ResponseWriter.Write(rest)
+	if found && err == nil {
+		n = len(event)
+	}
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (w plainPrimes) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // enter counts a request; the function that it returns counts it out.
 func (hs *httpSession) enter(post bool) (leave func()) {

@@ -252,6 +252,23 @@ func TestOneHTTPSessionDoesNotTouchAnother(t *testing.T) {
 	}
 }
 
+func TestATimeoutInterruptsOnlyItsOwnCell(t *testing.T) {
+	b := sharedBed(t)
+	s := b.site(nil)
+	first, second := s.caller("first"), s.caller("second")
+	id := firstID(t, first.call("create_notebook", nil))
+	first.call("create_cell", map[string]any{"source": "import time", "and_run": true, "timeout_secs": 60})
+	waits := firstID(t, second.call("create_cell", map[string]any{"notebook": id, "source": "'waits'"}))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	long := first.begin(&wg, "create_cell", map[string]any{"source": "print('begun', flush=True)\ntime.sleep(3)\nprint('whole')", "and_run": true, "timeout_secs": 60})
+	testenv.Await(t, t.Context(), "the long cell to run", func() bool {
+		return strings.Contains(first.call("get_all_cells", map[string]any{"view": "outputs"}), "→ begun")
+	})
+	wantWords(t, second.call("execute_cell", map[string]any{"notebook": id, "cell_id": waits, "timeout_secs": 1, "on_timeout": "interrupt"}), "cancelled")
+	wantWords(t, awaitAnswer(t, long).text, "done", "whole")
+}
+
 func TestEndedAndIdleHTTPSessionsReleaseTheirPeers(t *testing.T) {
 	b := sharedBed(t)
 	const idle = 400 * time.Millisecond

@@ -201,7 +201,7 @@ func (b *book) timeIsOver(ctx context.Context, e *client.Execution, w waitFor, s
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), interruptLimit)
 	defer cancel()
 	if w.interrupt {
-		if _, err := b.request(ctx, wire.Request{Action: wire.ActionInterruptExecution}); err != nil {
+		if err := b.end(ctx, e.ID); err != nil && !isOver(e) {
 			return view{}, named(err, e.ID)
 		}
 		if e.Wait(ctx) == nil {
@@ -212,6 +212,17 @@ func (b *book) timeIsOver(ctx context.Context, e *client.Execution, w waitFor, s
 		}
 	}
 	return b.unfinished(e, started, why), nil
+}
+
+// end stops one execution, whether it waits or runs. What others have running or
+// waiting goes on, if the daemon is ours; another one knows only to interrupt whatever runs.
+func (b *book) end(ctx context.Context, id domain.ExecutionID) error {
+	r := wire.Request{Action: wire.ActionInterruptExecution}
+	if b.h().Extended() {
+		r = wire.Request{Action: wire.ActionCancelExecution, ExecutionID: string(id)}
+	}
+	_, err := b.request(ctx, r)
+	return err
 }
 
 // unfinished shows an execution as it is now.

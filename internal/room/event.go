@@ -37,7 +37,8 @@ type (
 		All        bool // answered as run_all_cells
 		Idempotent bool // an id seen before is answered with what it already is
 	}
-	// CancelRequested withdraws an execution that has not started.
+	// CancelRequested withdraws an execution that has not started, and interrupts one
+	// that runs. Nothing else is touched.
 	CancelRequested struct {
 		From      Caller
 		Execution domain.ExecutionID

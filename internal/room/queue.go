@@ -374,10 +374,15 @@ func (c *Core) endByForce(e *execution, reason, hint string) {
 }
 
 func (c *Core) cancelOne(ev CancelRequested) {
+	if running := c.execs[c.run]; running != nil && running.id == ev.Execution && c.kernel.alive() {
+		c.emit(HostInterrupt{Execution: running.id})
+		c.respondDurably(ev.From, wire.ResultOK, nil)
+		return
+	}
 	cancelled := c.cancelQueued("It was cancelled before it ran.", "", func(e *execution) bool { return e.id == ev.Execution })
 	if len(cancelled) == 0 {
-		c.respondError(ev.From, domain.Errorf(domain.CodeInvalidArgument, "Execution %s is not waiting in the queue.", ev.Execution).
-			WithHint("Interrupt the kernel to stop a cell that runs."))
+		c.respondError(ev.From, domain.Errorf(domain.CodeInvalidArgument, "Execution %s neither waits nor runs.", ev.Execution).
+			WithHint("Call get_results to see how it ended."))
 		return
 	}
 	c.respondDurably(ev.From, wire.ResultOK, nil)

@@ -225,7 +225,7 @@ func TestTrimKeepsWhatCellsPointAt(t *testing.T) {
 	}
 }
 
-func TestCancelWithdrawsWhatWaits(t *testing.T) {
+func TestCancelEndsOneExecutionAlone(t *testing.T) {
 	r := newRig(t, nil).ready()
 	ids := r.run("a", 1, 2, 3)
 	out := r.do(CancelRequested{r.caller("b"), ids[1]})
@@ -236,7 +236,11 @@ func TestCancelWithdrawsWhatWaits(t *testing.T) {
 		t.Errorf("answered %+v", a)
 	}
 	refused(t, r.do(CancelRequested{r.caller("b"), ids[1]}), domain.CodeInvalidArgument)
-	refused(t, r.do(CancelRequested{r.caller("b"), ids[0]}), domain.CodeInvalidArgument) // it runs
+	running := r.do(CancelRequested{r.caller("b"), ids[0]})
+	result(t, running, wire.ResultOK)
+	if x := one[HostInterrupt](t, running); x.Execution != ids[0] || r.status(ids[2]) != statusQueued {
+		t.Errorf("interrupted %s, and what waits is %q", x.Execution, r.status(ids[2]))
+	}
 	if x := one[HostExecute](t, r.end(ids[0], "ok")); x.Execution != ids[2] {
 		t.Errorf("%s is next", x.Execution)
 	}

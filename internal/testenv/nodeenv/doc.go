@@ -1,5 +1,5 @@
-// Package nodeenv runs MCP software that is written for Node: the conformance
-// suite, the inspector and the TypeScript library, which scripts/conformance
-// installs into the cache at first use, with the Node that they need. Only tests
-// import it.
+// Package nodeenv runs MCP software of others: the conformance suite, the
+// inspector and the TypeScript library with the Node that they need, and the
+// library for Python. scripts/conformance installs them into the cache at first
+// use. Only tests import it.
 package nodeenv

@@ -21,26 +21,41 @@ import (
 // limit bounds a program that is run.
 const limit = 2 * time.Minute
 
-var installed = sync.OnceValues(func() (string, error) {
-	_, file, _, _ := runtime.Caller(0)
-	cmd := exec.Command(filepath.Join(filepath.Dir(file), "..", "..", "..", "scripts", "conformance", "install"))
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("scripts/conformance/install: %w\n%s", err, stderr.String())
-	}
-	return strings.TrimSpace(string(out)), nil
-})
+// install returns a function that installs a part once in a process and says where it is.
+func install(part string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		_, file, _, _ := runtime.Caller(0)
+		cmd := exec.Command(filepath.Join(filepath.Dir(file), "..", "..", "..", "scripts", "conformance", "install"), part)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return "", fmt.Errorf("scripts/conformance/install: %w\n%s", err, stderr.String())
+		}
+		return strings.TrimSpace(string(out)), nil
+	})
+}
+
+var node, python = install("node"), install("python")
 
 // Dir is the folder with node_modules. The first use on a machine installs it.
 func Dir(t testing.TB) string {
 	t.Helper()
-	dir, err := installed()
+	dir, err := node()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// Python is a Python that has the MCP library, and no kernel.
+func Python(t testing.TB) string {
+	t.Helper()
+	bin, err := python()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(bin, "python")
 }
 
 // Command runs a program of a package, or a script, with the Node of the cache.
