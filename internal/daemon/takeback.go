@@ -82,6 +82,10 @@ func (d *Daemon) reap(m kernel.Manifest, dir string) {
 	d.log.Warn("kernel host reaped", "dir", dir, "room", m.RoomID)
 	if err := kernel.Reap(m); err != nil {
 		d.log.Error("kernel host not reaped", "dir", dir, "error", err)
+		return
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		d.log.Warn("folder of a kernel host not removed", "dir", dir, "error", err)
 	}
 }
 

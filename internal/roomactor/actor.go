@@ -74,6 +74,8 @@ type Room struct {
 	log  *slog.Logger
 	id   domain.NotebookID
 
+	stepPoint string // failpoint that every step of this room passes
+
 	inbox   chan func()
 	stop    chan struct{} // closed by Close
 	gone    chan struct{} // closed when the actor has ended
@@ -148,7 +150,7 @@ func newRoom(deps Deps, id domain.NotebookID) *Room {
 		deps: deps, log: deps.Log.With("room", string(id)), id: id,
 		inbox: make(chan func(), inboxSize), stop: make(chan struct{}), gone: make(chan struct{}),
 		ctx: ctx, cancel: cancel, core: room.New(deps.Config, deps.IDs),
-		durable: make(chan struct{}, 1), peers: map[room.PeerID]*peer{}, timers: map[room.Timer]*time.Timer{},
+		stepPoint: "roomactor/step/" + string(id), durable: make(chan struct{}, 1), peers: map[room.PeerID]*peer{}, timers: map[room.Timer]*time.Timer{},
 		cells: map[domain.CellID]bool{}, refused: make(chan struct{}, 1), unclaimed: map[*kernel.Host]bool{},
 		stopping: map[*hostHandle]bool{}, callOff: func() {},
 	}
@@ -209,11 +211,16 @@ func (r *Room) guard(f func()) {
 			r.failed = true
 		}
 	}()
-	if err := failpoint.Inject("roomactor/step"); err != nil {
-		panic(err)
-	}
+	r.pass(r.stepPoint)
 	f()
 	r.publishInfo()
+}
+
+// pass is a place where tests make the room fail or wait.
+func (r *Room) pass(point string) {
+	if err := failpoint.Inject(point); err != nil {
+		panic(err)
+	}
 }
 
 // post hands f to the actor; it returns false when the room has ended.
@@ -271,6 +278,7 @@ func (r *Room) Close() {
 
 // teardown frees everything the actor holds. Peers are told by the closed socket.
 func (r *Room) teardown() {
+	r.pass("roomactor/teardown")
 	r.cancel(errGone)
 	for _, t := range r.timers {
 		t.Stop()
@@ -339,8 +347,9 @@ func (r *Room) perform(e room.Effect) {
 	case room.SaveFile:
 		r.saveFile(e)
 	case room.JournalBarrier:
-		r.durableOr(r.journalEnd(), func() { r.handle(room.BarrierReached{}) }, func(error) { r.handle(room.BarrierFailed{}) })
+		r.durableOr(r.journalEnd(), func() { r.pass("roomactor/barrier"); r.handle(room.BarrierReached{}) }, func(error) { r.handle(room.BarrierFailed{}) })
 	case room.CloseWatcher:
+		r.pass("roomactor/close-watcher")
 		r.closeWatcher()
 		r.handle(room.WatcherClosed{})
 	case room.Remove:

@@ -2,6 +2,7 @@ package roomactor
 
 import (
 	"context"
+	"os"
 	"slices"
 	"time"
 
@@ -122,6 +123,15 @@ func (r *Room) reap(dir string) {
 	}
 	if err != nil {
 		r.log.Warn("kernel host not reaped", "dir", dir, "error", err)
+		return
+	}
+	r.removeHostDir(dir)
+}
+
+// removeHostDir removes what a host that has ended left on disk.
+func (r *Room) removeHostDir(dir string) {
+	if err := os.RemoveAll(dir); err != nil {
+		r.log.Warn("folder of a kernel host not removed", "dir", dir, "error", err)
 	}
 }
 

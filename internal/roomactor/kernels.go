@@ -232,14 +232,19 @@ func (r *Room) startHost(spec kernel.LaunchSpec) (*kernel.Host, string, error) {
 
 // discard ends a host that nobody wants any more.
 func (r *Room) discard(host *kernel.Host) {
+	r.pass("roomactor/discard")
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	if err := host.Shutdown(ctx); err != nil {
-		r.log.Warn("kernel host not shut down", "error", err)
-	}
+	err := host.Shutdown(ctx)
 	if err := host.Close(); err != nil {
 		r.log.Debug("kernel host closed", "error", err)
 	}
+	if err != nil {
+		r.log.Warn("kernel host not shut down", "error", err)
+		r.reap(host.Dir())
+		return
+	}
+	r.removeHostDir(host.Dir())
 }
 
 func (r *Room) hostStarted(generation uint64, host *kernel.Host, dir string, spec kernel.LaunchSpec) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"runt/internal/domain"
+	"runt/internal/failpoint"
 	"runt/internal/filewatch"
 	"runt/internal/ipynb"
 	"runt/internal/journal"
@@ -87,6 +88,7 @@ func (r *Room) saveWithoutPath(e room.SaveFile) {
 // performSave writes the file. It runs in a goroutine of its own and touches
 // nothing of the room but deps.
 func (r *Room) performSave(job *saveJob) error {
+	r.pass("roomactor/save")
 	if job.as {
 		if err := r.claimPath(job); err != nil {
 			return err
@@ -204,6 +206,9 @@ func writeFile(path string, data []byte) (err error) {
 	}
 	if _, err = f.Write(data); err != nil {
 		return err
+	}
+	if err = failpoint.Inject("roomactor/disk-full"); err != nil {
+		return errors.Join(syscall.ENOSPC, err)
 	}
 	if err = f.Chmod(mode); err != nil {
 		return err
