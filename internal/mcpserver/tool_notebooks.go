@@ -61,15 +61,39 @@ func listNotebooks(ctx context.Context, k *call) (*reply, error) {
 }
 
 // rooms asks the daemon what is open, and starts it if need be.
-func (c *Client) rooms(ctx context.Context) ([]wire.RoomInfo, error) {
-	rooms, err := client.ListRooms(ctx, c.srv.o.Socket)
-	if err == nil || !isLost(err) {
-		return rooms, err
+func (c *Client) rooms(ctx context.Context) (rooms []wire.RoomInfo, err error) {
+	err = c.awake(ctx, func() error {
+		rooms, err = client.ListRooms(ctx, c.srv.o.Socket)
+		return err
+	})
+	return rooms, err
+}
+
+// awakePause is the first pause between two questions to a daemon that seemed to be there.
+const awakePause = 50 * time.Millisecond
+
+// awake asks the daemon something. When it is not there it is started and asked
+// again, a few times: one that is about to end may still take connections.
+func (c *Client) awake(ctx context.Context, ask func() error) error {
+	for try := 0; ; try++ {
+		err := ask()
+		if !isLost(err) || try == maxRejoins {
+			return err
+		}
+		if err := c.dialer.Wake(ctx); err != nil {
+			return err
+		}
+		if try == 0 {
+			continue
+		}
+		pause := time.NewTimer(awakePause << try)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return context.Cause(ctx)
+		}
 	}
-	if err := c.dialer.Wake(ctx); err != nil {
-		return nil, err
-	}
-	return client.ListRooms(ctx, c.srv.o.Socket)
 }
 
 func roomLine(r wire.RoomInfo, mine *session.Info) string {

@@ -10,6 +10,7 @@ import (
 	"runt/internal/domain"
 	"runt/internal/notebook"
 	"runt/internal/present"
+	"runt/internal/wire"
 )
 
 // maxPage bounds the cells that one call looks at when their outputs are shown.
@@ -85,7 +86,11 @@ func (b *book) lastRun(ctx context.Context, c notebook.Cell, o present.Options) 
 		v.cell = string(c.ID)
 		return b.k.c.show(ctx, v, o)
 	}
-	rec, err := client.ExecutionResult(ctx, b.k.c.srv.o.Socket, domain.ExecutionID(c.ExecutionID))
+	var rec wire.ExecutionRecord
+	err := b.k.c.awake(ctx, func() (err error) {
+		rec, err = client.ExecutionResult(ctx, b.k.c.srv.o.Socket, domain.ExecutionID(c.ExecutionID))
+		return err
+	})
 	if err != nil {
 		return &reply{text: "Its last outputs are not known any more."}
 	}

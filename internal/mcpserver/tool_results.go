@@ -104,12 +104,11 @@ func (k *call) candidates() []*session.Ref {
 
 // record shows an execution that only the daemon's archive has.
 func (k *call) record(ctx context.Context, id string, known []string, o present.Options) (*reply, error) {
-	rec, err := client.ExecutionResult(ctx, k.c.srv.o.Socket, domain.ExecutionID(id))
-	if isLost(err) {
-		if err = k.c.dialer.Wake(ctx); err == nil {
-			rec, err = client.ExecutionResult(ctx, k.c.srv.o.Socket, domain.ExecutionID(id))
-		}
-	}
+	var rec wire.ExecutionRecord
+	err := k.c.awake(ctx, func() (err error) {
+		rec, err = client.ExecutionResult(ctx, k.c.srv.o.Socket, domain.ExecutionID(id))
+		return err
+	})
 	if err == nil && !runtimestate.Terminal(rec.Status) && domain.IsUUID(rec.ContextID) {
 		return k.resultsElsewhere(ctx, rec, o)
 	}

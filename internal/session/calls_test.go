@@ -47,6 +47,22 @@ func TestS21_CallsWaitForTheRejoin(t *testing.T) {
 	})
 }
 
+// TestS21_ADaemonThatIsAboutToEndIsSeenThrough: it takes the connection that asks
+// whether it is there, and is gone a moment later. The call must not wait for somebody else to start the next one.
+func TestS21_ADaemonThatIsAboutToEndIsSeenThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, d := fixture(t)
+		mustConnect(t, c, file("/a"))
+		d.dying = 2
+		d.kill()
+		start := time.Now()
+		mustUse(t, c, "")
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("waited %v", took)
+		}
+	})
+}
+
 func TestS21_CallStartsTheDaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, d := fixture(t, Initial{Target: file("/a"), Default: true})

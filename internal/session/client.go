@@ -59,6 +59,7 @@ type slot struct {
 	changed chan struct{} // closed and replaced when live or removed changes
 	lastErr error         // why the last rejoin failed
 	keeper  *keeper       // the rejoin under way; nil for none
+	waiters int           // calls that wait for it to be joined
 	turns   queue
 }
 

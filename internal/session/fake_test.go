@@ -27,6 +27,7 @@ type fakeDaemon struct {
 	dials  []string
 	wakes  int
 	noWake error // what Wake fails with
+	dying  int   // times that Wake is taken in by a daemon that is about to end
 }
 
 func newFakeDaemon() *fakeDaemon {
@@ -135,6 +136,10 @@ func (d *fakeDaemon) Wake(context.Context) error {
 	d.wakes++
 	if d.noWake != nil {
 		return d.noWake
+	}
+	if d.dying > 0 {
+		d.dying--
+		return nil
 	}
 	d.up = true
 	return nil

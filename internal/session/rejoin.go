@@ -96,8 +96,11 @@ func (c *Client) giveUp(s *slot, k *keeper, err error) bool {
 		return true
 	}
 	if domain.CodeOf(err) != domain.CodeNotebookUnavailable {
-		if !errors.Is(err, ErrNoDaemon) {
+		switch {
+		case !errors.Is(err, ErrNoDaemon):
 			s.lastErr = err
+		case s.waiters > 0: // the first attempt may have met a daemon that was about to die
+			c.wakeLocked()
 		}
 		c.mu.Unlock()
 		return false

@@ -185,10 +185,16 @@ func (c *Client) awaitSlot(ctx context.Context, s *slot) (*Session, error) {
 		c.keepLocked(s)
 		c.wakeLocked()
 		changed := s.changed
+		s.waiters++
 		c.mu.Unlock()
 		select {
 		case <-changed:
 		case <-ctx.Done():
+		}
+		c.mu.Lock()
+		s.waiters--
+		c.mu.Unlock()
+		if ctx.Err() != nil {
 			return nil, c.whyNot(ctx, s)
 		}
 	}

@@ -117,13 +117,11 @@ func (d *Dialer) Locate(ctx context.Context, t session.Target) session.Target {
 	return t
 }
 
-// Wake implements session.Dialer.
+// Wake implements session.Dialer. A daemon that takes the connection and does
+// not answer may be about to end, so that whoever starts daemons looks again.
 func (d *Dialer) Wake(ctx context.Context) error {
 	_, err := client.Ping(ctx, d.o.Socket)
-	if err == nil || !errors.Is(translate(err), session.ErrNoDaemon) {
-		return err
-	}
-	if d.o.StartDaemon == nil {
+	if err == nil || d.o.StartDaemon == nil || ctx.Err() != nil {
 		return err
 	}
 	return d.o.StartDaemon(ctx)
