@@ -259,6 +259,7 @@ func (r *Room) saved(job saveJob, err error) {
 	if job.as {
 		r.closeWatcher()
 		r.path, r.kind = job.path, FileBacked
+		r.publishInfo() // who is told of the save finds it listed under its new path
 	}
 	r.file.base, r.file.hash, r.file.known = job.parsed, hashBytes(job.data), true
 	if job.as {
