@@ -21,7 +21,7 @@ const (
 // together; any other failure is one of its surroundings.
 const uvNoSolution = 1
 
-// build makes an environment in dir with ipykernel, pip and the packages. It
+// build makes an environment in dir with the usual packages and those named. It
 // uses uv, and venv with pip where uv cannot be had or cannot do its work here.
 func (r *Resolver) build(ctx context.Context, dir string, deps []string, progress func(string)) (maker string, err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
@@ -50,7 +50,11 @@ func (r *Resolver) build(ctx context.Context, dir string, deps []string, progres
 	return makerPip, r.buildWithPip(ctx, base, dir, deps, progress)
 }
 
-func packages(deps []string) []string { return append([]string{"ipykernel", "pip"}, deps...) }
+// packages adds what every environment has: the kernel, pip for code that installs
+// something, and nbformat, without which Plotly refuses to show a figure.
+func packages(deps []string) []string {
+	return append([]string{"ipykernel", "pip", "nbformat"}, deps...)
+}
 
 func (r *Resolver) buildWithUV(ctx context.Context, uv string, base probe, dir string, deps []string, progress func(string)) error {
 	venv := []string{uv, "venv", "--no-project", "--quiet"}

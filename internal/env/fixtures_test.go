@@ -139,7 +139,7 @@ func (m *machine) index(names ...string) {
 		"ipykernel_launcher.py": "print('kernel of', __file__)\n",
 		"ipykernel/__init__.py": "", "ipykernel/kernelapp.py": "", "ipykernel/ipkernel.py": "", "ipykernel/zmqshell.py": "",
 	})
-	for _, n := range names {
+	for _, n := range append(names, "nbformat") {
 		m.wheel(n, "1.0", map[string]string{n + ".py": "here = __file__\n"})
 	}
 	bundled := strings.TrimSpace(m.run(realPython(m.t), "-c", "import ensurepip, os; print(os.path.join(os.path.dirname(ensurepip.__file__), '_bundled'))"))

@@ -29,6 +29,22 @@ func Bounded(text string, limit int, how string) string {
 	return head + leftOut(lines, len(middle), how) + tail
 }
 
+// fewLines returns the first and the last of at most n lines of text, and between
+// them what is left out.
+func fewLines(text string, n int, how string) string {
+	lines := strings.SplitAfter(text, "\n")
+	if len(lines) <= n {
+		return text
+	}
+	head, tail := n*3/5, n-n*3/5
+	middle := lines[head : len(lines)-tail]
+	bytes := 0
+	for _, l := range middle {
+		bytes += len(l)
+	}
+	return strings.TrimSuffix(strings.Join(lines[:head], ""), "\n") + leftOut(len(middle), bytes, how) + strings.Join(lines[len(lines)-tail:], "")
+}
+
 func leftOut(lines, bytes int, how string) string {
 	s := "\n[… " + size(int64(bytes)) + " left out"
 	if lines > 0 {

@@ -3,6 +3,7 @@ package present
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -222,8 +223,7 @@ func (r *renderer) blocks(outputs []Output) []block {
 				i++
 				texts = append(texts, streamText(outputs[i]))
 			}
-			text := strings.TrimRight(ApplyTerminal(strings.Join(texts, "")), "\n")
-			if text != "" {
+			if text := r.stream(strings.Join(texts, "")); text != "" {
 				out = append(out, block{label: o.Name, text: text})
 			}
 		case TypeError:
@@ -239,6 +239,25 @@ func (r *renderer) blocks(outputs []Output) []block {
 		}
 	}
 	return out
+}
+
+// maxLines is how many lines of a stream that is too long are shown: a model
+// learns no more from a thousand short ones.
+const maxLines = 200
+
+// blankLine is a line of spaces, such as a bar leaves that was wiped out.
+var blankLine = regexp.MustCompile(`(?m)^[ \t]+$`)
+
+// stream returns printed text as it is shown, without blanks that nobody sees.
+func (r *renderer) stream(raw string) string {
+	text := strings.TrimRight(blankLine.ReplaceAllString(ApplyTerminal(raw), ""), " \t\n")
+	if r.Full || r.Limit > DefaultLimit || len(text) <= r.Limit {
+		return text
+	}
+	if short := fewLines(text, maxLines, r.Rest); len(short) <= r.Limit*3/4 {
+		return short
+	}
+	return text
 }
 
 // streamText returns the text of a stream, or what is known of it.
@@ -266,7 +285,12 @@ func (r *renderer) data(data map[string]Content) string {
 		lines = append(lines, text)
 	}
 	if mime, ok := rasterOf(data); ok {
-		lines = append(lines, r.image(mime, data[mime]))
+		shown := len(r.result.Images)
+		line := r.image(mime, data[mime])
+		if figureRepr.MatchString(text) && len(r.result.Images) > shown {
+			lines = nil // the image says it all
+		}
+		lines = append(lines, line)
 	}
 	for _, mime := range named(data, haveText) {
 		line, links := describe(mime, data[mime])

@@ -68,6 +68,9 @@ func choice(data map[string]Content) picked {
 	return picked{read: read}
 }
 
+// figureRepr matches the text that matplotlib puts beside an image.
+var figureRepr = regexp.MustCompile(`^<Figure size [\dx.]+ with \d+ Axes>$`)
+
 // bareRepr matches text of an object that tells nothing but its type.
 var bareRepr = regexp.MustCompile(`^<[\w.]+(\.[\w<>]+)*( object| at 0x[0-9a-fA-F]+| object at 0x[0-9a-fA-F]+)?>$`)
 

@@ -72,7 +72,7 @@ func TestPlots(t *testing.T) {
 			`Plotly figure "T", 5 traces; y: Y
 - scatter, 2 points: y -3.5 to -1
 - pie, 5 points: values 1; labels a, b, c … e
-- heatmap, 4 points: z 1 to 4, rising
+- heatmap, 4 points: z 1 to 4
 - scatter, 2 points: y -4 to 1
 - bar, 2 points: x x; y 2`},
 		{"application/vnd.plotly.v1+json", `{"data":[` + strings.Repeat(`{},`, 19) + `{}]}`, "Plotly figure, 20 traces" + strings.Repeat("\n- scatter", 12) + "\n[… 8 traces more]"},

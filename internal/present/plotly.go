@@ -56,6 +56,9 @@ func plotlyTrace(trace map[string]any) string {
 		}
 		count = max(count, n)
 		if d := describeValues(values); d != "" {
+			if key == "y" {
+				d += along(trace["x"], trace["y"])
+			}
 			parts = append(parts, key+" "+d)
 		}
 	}

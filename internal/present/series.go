@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,40 +13,127 @@ import (
 // maxSeries is how many values of a series are looked at.
 const maxSeries = 1 << 20
 
-// describeValues says in a few words what the values of a list are: how many,
-// and their range, or the first of them.
+// describeValues says in a few words what the values of a list are: the range of
+// numbers, how often something is true, or the first of the words.
 func describeValues(v any) string {
 	values, n := seriesOf(v)
 	if n == 0 {
 		return ""
 	}
-	numbers := make([]float64, 0, len(values))
-	var words []string
-	for _, x := range values {
-		if f, ok := x.(float64); ok && !math.IsNaN(f) && !math.IsInf(f, 0) {
-			numbers = append(numbers, f)
-		} else if s, ok := x.(string); ok && len(words) < 4 {
-			words = append(words, OneLine(s, 24))
-		}
-	}
-	switch {
-	case len(numbers) > 0:
-		lo, hi := numbers[0], numbers[0]
-		for _, f := range numbers {
-			lo, hi = min(lo, f), max(hi, f)
-		}
+	numbers := numbersOf(values)
+	if len(numbers) > 0 {
+		lo, hi := rangeOf(numbers)
 		if lo == hi {
 			return number(lo)
 		}
-		return number(lo) + " to " + number(hi) + trend(numbers)
-	case n > len(words) && len(words) > 1:
-		last := ""
-		if s, ok := values[len(values)-1].(string); ok {
-			last = " … " + OneLine(s, 24)
-		}
-		return strings.Join(words[:min(len(words), 3)], ", ") + last
+		return number(lo) + " to " + number(hi)
 	}
-	return strings.Join(words, ", ")
+	if s := describeBools(values); s != "" {
+		return s
+	}
+	return describeWords(values)
+}
+
+// numbersOf returns the finite numbers among values.
+func numbersOf(values []any) []float64 {
+	numbers := make([]float64, 0, len(values))
+	for _, x := range values {
+		if f, ok := x.(float64); ok && !math.IsNaN(f) && !math.IsInf(f, 0) {
+			numbers = append(numbers, f)
+		}
+	}
+	return numbers
+}
+
+func rangeOf(numbers []float64) (lo, hi float64) {
+	lo, hi = numbers[0], numbers[0]
+	for _, f := range numbers {
+		lo, hi = min(lo, f), max(hi, f)
+	}
+	return lo, hi
+}
+
+func describeBools(values []any) string {
+	yes, all := 0, 0
+	for _, x := range values {
+		if b, ok := x.(bool); ok {
+			all++
+			if b {
+				yes++
+			}
+		}
+	}
+	if all == 0 {
+		return ""
+	}
+	return fmt.Sprintf("true %s of %s", thousands(int64(yes)), thousands(int64(all)))
+}
+
+// describeWords names the different words, if they are few, else the first ones and the last.
+func describeWords(values []any) string {
+	const few, shown = 12, 4
+	var distinct []string
+	last, count := "", 0
+	for _, x := range values {
+		s, ok := x.(string)
+		if !ok {
+			continue
+		}
+		count++
+		if last = OneLine(s, 24); len(distinct) <= few && !slices.Contains(distinct, last) {
+			distinct = append(distinct, last)
+		}
+	}
+	switch {
+	case len(distinct) <= few && len(distinct) < count:
+		names := strings.Join(distinct[:min(len(distinct), shown)], ", ")
+		if len(distinct) > shown {
+			names += " …"
+		}
+		if len(distinct) == 1 {
+			return names
+		}
+		return fmt.Sprintf("%s (%d different)", names, len(distinct))
+	case len(distinct) > shown:
+		return strings.Join(distinct[:shown-1], ", ") + " … " + last
+	}
+	return strings.Join(distinct, ", ")
+}
+
+// along returns whether y rises or falls along x, for a trace whose points come
+// in the order of x: anything else would say something about their order only.
+func along(x, y any) string {
+	if xs, n := seriesOf(x); n > 0 && !ascending(xs) {
+		return ""
+	}
+	values, _ := seriesOf(y)
+	return trend(numbersOf(values))
+}
+
+// ascending says whether values are numbers or dates that never go down.
+func ascending(values []any) bool {
+	for i, v := range values {
+		switch v := v.(type) {
+		case float64:
+			if i > 0 {
+				if before, ok := values[i-1].(float64); !ok || before > v {
+					return false
+				}
+			}
+		case string:
+			if v == "" || v[0] < '0' || v[0] > '9' {
+				return false
+			}
+			if i > 0 {
+				if before, ok := values[i-1].(string); !ok || before > v {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // trend says whether numbers rise or fall all in all: by more than a twentieth
@@ -61,10 +149,7 @@ func trend(v []float64) string {
 		}
 		return m
 	}
-	lo, hi := v[0], v[0]
-	for _, x := range v {
-		lo, hi = min(lo, x), max(hi, x)
-	}
+	lo, hi := rangeOf(v)
 	switch d := mean(v[len(v)-k:]) - mean(v[:k]); {
 	case d > (hi-lo)/20:
 		return ", rising"

@@ -25,6 +25,9 @@ var (
 	banner      = regexp.MustCompile(`^\S.*\s{2,}Traceback \(most recent call last\):?$`)
 )
 
+// noSource is what IPython shows in place of the source of compiled code.
+const noSource = "'Could not get source, probably due dynamically evaluated source code.'"
+
 // frame is one frame of a traceback, or text between frames.
 type frame struct {
 	lines   []string
@@ -157,6 +160,9 @@ func markUseful(frames []frame, keep []bool) {
 func arrowLines(lines []string) []string {
 	for _, l := range lines[1:] {
 		if arrow.MatchString(l) {
+			if strings.Contains(l, noSource) {
+				return lines[:1]
+			}
 			return []string{lines[0], l}
 		}
 	}

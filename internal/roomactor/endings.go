@@ -11,7 +11,7 @@ import (
 
 // deathReason says in a sentence how the kernel ended, and what to do.
 func deathReason(ev kernel.Event) (reason, hint string) {
-	hint = "Restart the kernel, then run the cells again."
+	hint = "Variables are lost. Restart the kernel, or just run cells again: that starts a new one."
 	x := ev.Exit
 	switch {
 	case x == nil || ev.Kind == kernel.EventLost:
