@@ -68,15 +68,27 @@ func ask(ctx context.Context, p paths.Places) (wire.DaemonInfo, error) {
 
 func daemonStart(ctx context.Context, a *app, out io.Writer) error {
 	p := a.places()
-	if err := autostart.Ensure(ctx, p); err != nil {
-		return err
-	}
-	info, err := ask(ctx, p)
+	info, err := started(ctx, p)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "daemon %s runs with pid %d on %s\n", version(info), info.PID, p.Socket)
 	return nil
+}
+
+// started makes sure that a daemon answers. One that is about to end may still
+// take a connection, so the next one is started when it does not answer.
+func started(ctx context.Context, p paths.Places) (info wire.DaemonInfo, err error) {
+	const tries = 3
+	for range tries {
+		if err = autostart.Ensure(ctx, p); err != nil {
+			return info, err
+		}
+		if info, err = ask(ctx, p); err == nil || ctx.Err() != nil {
+			return info, err
+		}
+	}
+	return info, err
 }
 
 func version(info wire.DaemonInfo) string {
