@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"runt/internal/domain"
+	"runt/internal/failpoint"
 	"runt/internal/ipynb"
 	"runt/internal/journal"
 	"runt/internal/notebook"
@@ -41,6 +42,7 @@ func HasJournal(roomsDir string, id domain.NotebookID) bool {
 
 func (r *Room) journalOptions() journal.Options {
 	return journal.Options{
+		Fail: func(string) error { return failpoint.Inject("roomactor/journal") },
 		OnDurable: func(uint64) {
 			select {
 			case r.durable <- struct{}{}:
