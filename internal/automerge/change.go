@@ -9,12 +9,12 @@ import (
 	"io"
 )
 
-// The types of chunks in saves, changes and messages.
+// The types of chunks in saves, changes and messages. A fourth, the bundle, is
+// experimental in the crate and not taken.
 const (
 	chunkDocument byte = iota
 	chunkChange
 	chunkCompressed
-	chunkBundle
 )
 
 // maxInflated bounds what a compressed change may unfold to.
@@ -80,8 +80,8 @@ func parseChange(c chunk) (change, error) {
 	ch.deps = r.hashes()
 	ch.actor = plainActor(r.bytes())
 	ch.seq = r.uint()
-	if r.bad {
-		return change{}, fmt.Errorf("%w: header of a change", ErrCorrupt)
+	if err := r.checkChange(); err != nil {
+		return change{}, err
 	}
 	return ch, nil
 }
@@ -117,24 +117,32 @@ func plainActor(actor []byte) string {
 	return string(actor)
 }
 
-// parseChanges reads chunks that are all changes. pure is false when another
-// kind of chunk is among them; then only the changes before it are returned.
+// parseChanges reads the changes in b. pure is false when a whole document is
+// among them, which only the crate can read.
 func parseChanges(b []byte) (cs []change, pure bool, err error) {
 	chunks, err := parseChunks(b)
 	if err != nil {
 		return nil, false, err
 	}
+	pure = true
 	for _, c := range chunks {
-		if c.kind != chunkChange && c.kind != chunkCompressed {
-			return cs, false, nil
+		switch c.kind {
+		case chunkDocument:
+			pure = false
+			if err := checkDocument(c.body); err != nil {
+				return nil, false, err
+			}
+		case chunkChange, chunkCompressed:
+			ch, err := parseChange(c)
+			if err != nil {
+				return nil, false, err
+			}
+			cs = append(cs, ch)
+		default:
+			return nil, false, fmt.Errorf("%w: chunk of unknown type %d", ErrCorrupt, c.kind)
 		}
-		ch, err := parseChange(c)
-		if err != nil {
-			return nil, false, err
-		}
-		cs = append(cs, ch)
 	}
-	return cs, true, nil
+	return cs, pure, nil
 }
 
 // uvarint reads an unsigned LEB128 number; w is 0 when there is none.

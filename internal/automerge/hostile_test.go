@@ -179,3 +179,53 @@ func damage(t testing.TB, r *rand.Rand, msg []byte) []byte {
 	}
 	return append(out, 2, flagLegacy2, flagMarker|flagCanReset)
 }
+
+// bomb returns a change of a few bytes that puts nothing into one key n times.
+func bomb(n int64) []byte {
+	run := func(v ...byte) []byte { return append(appendSleb(nil, n), v...) }
+	cols := []struct {
+		spec uint64
+		data []byte
+	}{
+		{0x15, run(1, 'k')}, {0x34, binary.AppendUvarint(nil, uint64(n))}, {0x42, run(1)}, {0x56, run(0)}, {0x70, run(0)},
+	}
+	body := []byte{0, 1, 'a', 1, 1, 0, 0, 0, byte(len(cols))}
+	for _, c := range cols {
+		body = binary.AppendUvarint(body, c.spec)
+		body = binary.AppendUvarint(body, uint64(len(c.data)))
+	}
+	for _, c := range cols {
+		body = append(body, c.data...)
+	}
+	return makeChunk(chunkChange, body)
+}
+
+func appendSleb(b []byte, n int64) []byte {
+	for {
+		c := byte(n & 0x7f)
+		n >>= 7
+		if n == 0 && c&0x40 == 0 || n == -1 && c&0x40 != 0 {
+			return append(b, c)
+		}
+		b = append(b, c|0x80)
+	}
+}
+
+func TestOperationBombsAreRefusedUnopened(t *testing.T) {
+	d := newTestDoc(t, "victim")
+	if _, err := d.ApplyChanges(bomb(2)); err != nil {
+		t.Fatalf("a small one: %v", err)
+	}
+	for _, n := range []int64{maxOpsInChange + 1, 1 << 40, 1<<62 + 1} {
+		e := newTestDoc(t, "victim")
+		if _, err := e.ApplyChanges(bomb(n)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d operations: error %v", n, err)
+		}
+		if _, err := newShard(t).Load(bomb(n), ""); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d operations, loaded: error %v", n, err)
+		}
+	}
+	if _, err := newShard(t).Load(makeChunk(3, nil), ""); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("bundle: error %v", err)
+	}
+}

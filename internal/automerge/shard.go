@@ -22,6 +22,9 @@ func (s *Shard) New(actor string) (*Doc, error) {
 // Load opens a document from a save, or from a save followed by changes. Bytes
 // that are no document give an error and leave nothing behind.
 func (s *Shard) Load(saved []byte, actor string) (*Doc, error) {
+	if _, _, err := parseChanges(saved); err != nil {
+		return nil, err
+	}
 	return s.open(append([]byte{}, saved...), actor)
 }
 
