@@ -36,7 +36,7 @@ var binaries = sync.OnceValues(func() (Programs, error) {
 		return programsIn(dir), nil
 	}
 	_, file, _, _ := runtime.Caller(0)
-	return buildPrograms(filepath.Dir(filepath.Dir(filepath.Dir(file))))
+	return buildPrograms(filepath.Dir(filepath.Dir(filepath.Dir(file))), "")
 })
 
 // Binaries builds the programs of cmd/ and says where they are. They are built
@@ -51,11 +51,28 @@ func Binaries(t testing.TB) Programs {
 	return p
 }
 
+// BinariesOf is Binaries with another version in the programs: what an upgrade
+// brings. Ready programs of it are looked for in a folder of the same name with
+// a dash and the version appended.
+func BinariesOf(t testing.TB, version string) Programs {
+	t.Helper()
+	if dir := os.Getenv(BinariesEnvVar); dir != "" {
+		if _, err := os.Stat(dir + "-" + version); err == nil {
+			return programsIn(dir + "-" + version)
+		}
+	}
+	p, err := buildPrograms(Root(t), version)
+	if err != nil {
+		t.Fatalf("build the programs of version %s: %v", version, err)
+	}
+	return p
+}
+
 func programsIn(dir string) Programs {
 	return Programs{Dir: dir, Runt: filepath.Join(dir, "runt"), Runtd: filepath.Join(dir, "runtimed"), Proxy: filepath.Join(dir, "runt-mcp-proxy")}
 }
 
-func buildPrograms(root string) (Programs, error) {
+func buildPrograms(root, version string) (Programs, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return Programs{}, err
@@ -65,7 +82,7 @@ func buildPrograms(root string) (Programs, error) {
 		return Programs{}, err
 	}
 	all := filepath.Join(cache, "runt-test", "bin")
-	dir := filepath.Join(all, key)
+	dir := filepath.Join(all, strings.TrimSuffix(key+"-"+version, "-"))
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return Programs{}, err
 	}
@@ -90,6 +107,9 @@ func buildPrograms(root string) (Programs, error) {
 	args := []string{"build", "-o", tmp + "/"}
 	if raceEnabled {
 		args = append(args, "-race")
+	}
+	if version != "" {
+		args = append(args, "-ldflags", "-X runt/internal/buildinfo.version="+version)
 	}
 	cmd := exec.Command("go", append(args, "./cmd/...")...)
 	cmd.Dir = root
