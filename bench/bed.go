@@ -138,8 +138,9 @@ func (b *bed) close() error {
 	kill := time.AfterFunc(stopLimit, func() { _ = syscall.Kill(-pid, syscall.SIGKILL) })
 	defer kill.Stop()
 	err = errors.Join(err, b.daemon.Process.Signal(syscall.SIGTERM))
-	_ = b.daemon.Wait() // a daemon that was told to end may say so by its exit code
-	return errors.Join(err, b.log.Close(), os.RemoveAll(b.dir))
+	_ = b.daemon.Wait()                     // a daemon that was told to end may say so by its exit code
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // what it started and left behind; mostly nothing
+	return errors.Join(err, b.log.Close(), await(ctx, stopLimit, func() error { return os.RemoveAll(b.dir) }))
 }
 
 // tail keeps the end of what a process says on its standard error.

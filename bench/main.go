@@ -33,7 +33,7 @@ type section struct {
 
 var sections = []section{
 	{"execute", benchExecute}, {"peers", benchPeers}, {"stages", benchStages}, {"edit", benchEdits}, {"lines", benchLines},
-	{"start", benchStart}, {"tools", benchTools}, {"memory", benchMemory},
+	{"start", benchStart}, {"tools", benchTools}, {"memory", benchMemory}, {"crowd", benchCrowd}, {"shared", benchShared},
 }
 
 func main() {
@@ -80,15 +80,16 @@ func run(ctx context.Context, args []string) error {
 	r := &report{}
 	for _, s := range chosen {
 		fmt.Fprintf(os.Stderr, "measuring %s\n", s.name)
-		if err := s.run(ctx, o, r); err != nil {
-			return failed("section "+s.name, err)
+		if err = s.run(ctx, o, r); err != nil {
+			err = failed("section "+s.name, err)
+			break
 		}
 	}
 	r.note("%d processors, %s, load %s. ratio: median of the ratios round by round.", runtime.NumCPU(), runtime.Version(), load())
 	if asJSON {
-		return r.printJSON(os.Stdout)
+		return errors.Join(err, r.printJSON(os.Stdout))
 	}
-	return r.printTable(os.Stdout)
+	return errors.Join(err, r.printTable(os.Stdout))
 }
 
 // resolve makes paths absolute, because the programs run in other folders.
