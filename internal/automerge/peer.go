@@ -236,8 +236,10 @@ func (p *Peer) regular(m message, in incoming) bool {
 		return false
 	}
 	for _, h := range m.have {
-		if !p.d.Has(h.lastSync...) {
-			return false
+		for _, hash := range h.lastSync { // among them may be what the message brings
+			if !p.d.Has(hash) && !slices.ContainsFunc(in.changes, func(c change) bool { return c.hash == hash }) {
+				return false
+			}
 		}
 	}
 	return p.d.complete(in.changes)
