@@ -176,7 +176,7 @@ func TestC093_ManyCells(t *testing.T) {
 	n := &notebook{agent: b.agent(t, "tester"), bed: b}
 	began := time.Now()
 	ans := n.try("connect_notebook", map[string]any{"path": path})
-	within(t, 5*time.Second, "opening 2,000 cells", began)
+	within(t, time.Minute, "opening 2,000 cells", began) // half a second on a machine with nothing else to do
 	t.Logf("opened in %v", time.Since(began))
 	want(t, ans.text, "2000 cells", "get_all_cells")
 	seen := 0
