@@ -22,6 +22,8 @@ func deathReason(ev kernel.Event) (reason, hint string) {
 			reason = "The kernel could not be started: " + x.Reason
 		}
 		hint = "Check the environment with runt doctor, then restart the kernel."
+	case x.Forced:
+		reason = strings.ToUpper(x.Reason[:1]) + x.Reason[1:] + "."
 	case x.Signal == "SIGKILL":
 		reason = "The kernel was killed (SIGKILL), possibly because it was out of memory."
 	case x.Signal != "":

@@ -22,6 +22,7 @@ func TestK04_DeathIsToldInASentence(t *testing.T) {
 		{"quiet", kernel.EventDied, &kernel.Exit{Code: 42}, []string{"exit code 42."}, "\n"},
 		{"exit()", kernel.EventDied, &kernel.Exit{}, []string{"by itself", "exit()"}, "died"},
 		{"killed", kernel.EventDied, &kernel.Exit{Code: -1, Signal: "SIGKILL"}, []string{"SIGKILL", "out of memory"}, "\n"},
+		{"ended by its host", kernel.EventDied, &kernel.Exit{Code: -1, Signal: "SIGKILL", Forced: true, Reason: "the kernel closed its shell channel and was ended"}, []string{"The kernel closed its shell channel and was ended."}, "memory"},
 		{"crash", kernel.EventDied, &kernel.Exit{Code: -1, Signal: "SIGSEGV", Stderr: crash}, []string{"SIGSEGV.\nFatal Python error", "line 1 in f"}, "loaded"},
 		{"long", kernel.EventDied, &kernel.Exit{Code: 1, Stderr: strings.Repeat("a\n", 50) + "last"}, []string{"last"}, strings.Repeat("a\n", 20)},
 		{"not started", kernel.EventFailed, &kernel.Exit{Code: 1, Reason: "it exited with code 1", Stderr: "No module named ipykernel"}, []string{"not be started: it exited", "No module"}, ""},

@@ -30,7 +30,7 @@ const (
 	abortRetry       = 20 * time.Millisecond  // before a request is sent again that the kernel aborted by mistake
 	maxKnown         = 20_000                 // executions whose late outputs are still told apart
 	maxAborts        = 5                      // how often it is sent again
-	exitLimit        = 3 * time.Second        // for a kernel to end after its code asked for it
+	exitLimit        = leaveLimit             // for a kernel to end after its code asked for it
 	startedGuess     = 100 * time.Millisecond // after busy, when execute_input does not come
 )
 

@@ -17,6 +17,13 @@ const (
 	askTerm = time.Second
 )
 
+// How long a kernel may live after it has closed a channel: it is about to end,
+// and code may have asked it to, which lets it tidy up.
+const (
+	lostLimit  = time.Second
+	leaveLimit = 10 * time.Second
+)
+
 // shutdown ends the kernel: it is asked, then told, then killed.
 func (c *core) shutdown(reply answer) {
 	if reply != nil {
@@ -62,7 +69,11 @@ func (c *core) channelLost(channel string) {
 	if c.phase != phaseStarting && c.phase != phaseReady {
 		return
 	}
-	c.fx.after(time.Second, func() {
+	wait := lostLimit
+	if c.leaving {
+		wait = leaveLimit
+	}
+	c.fx.after(wait, func() {
 		if c.phase == phaseStarting || c.phase == phaseReady {
 			c.log.Warn("kernel closed a channel and lives on", "channel", channel)
 			c.lateReason = "the kernel closed its " + channel + " channel and was ended"
@@ -82,7 +93,7 @@ func (c *core) exited(exit link.Exit) {
 	} // when it is stopped meanwhile, it died as requested
 	exit.Requested = c.phase == phaseStopping
 	if c.lateReason != "" {
-		exit.Reason = c.lateReason
+		exit.Reason, exit.Forced = c.lateReason, true
 	}
 	if c.current != nil {
 		e.ExecutionID = c.current.ID

@@ -99,6 +99,7 @@ type Exit struct {
 	Code      int    `json:"code"`             // exit code; -1 when a signal ended it
 	Signal    string `json:"signal,omitempty"` // such as SIGKILL
 	Requested bool   `json:"requested,omitempty"`
+	Forced    bool   `json:"forced,omitempty"` // the host ended it by itself; Reason says why
 	Reason    string `json:"reason,omitempty"` // a sentence
 	Stderr    string `json:"stderr,omitempty"` // the last of what it wrote to stdout and stderr
 }
