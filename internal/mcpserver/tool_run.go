@@ -123,7 +123,11 @@ func (b *book) runCells(ctx context.Context, cells []domain.CellID, w waitFor) (
 			return nil, err
 		}
 		counts[v.status]++
-		lines = append(lines, present.Header(present.ExecutionView{CellID: q.CellID, ExecutionID: q.ExecutionID, Status: v.status, Count: v.count, Seconds: v.seconds}))
+		line := present.Header(present.ExecutionView{CellID: q.CellID, ExecutionID: q.ExecutionID, Status: v.status, Count: v.count, Seconds: v.seconds})
+		if v.status == runtimestate.Cancelled && v.reason != "" {
+			line += " · " + present.OneLine(v.reason, reasonWidth)
+		}
+		lines = append(lines, line)
 		if v.status == runtimestate.Error && failed == nil {
 			failed = &v
 		}
@@ -140,6 +144,9 @@ func (b *book) runCells(ctx context.Context, cells []domain.CellID, w waitFor) (
 	rep.text = text
 	return rep, nil
 }
+
+// reasonWidth is how much run_all_cells shows of why a cell did not run, in characters.
+const reasonWidth = 100
 
 // errorLimit is how much run_all_cells shows of the first cell that raised.
 const errorLimit = 4 << 10
