@@ -159,9 +159,10 @@ func TestC119_ConcurrentEdits(t *testing.T) {
 
 // A notebook of 2,000 cells opens at once, and is read in pages.
 func TestC093_ManyCells(t *testing.T) {
+	const many = 2000 / divisor
 	b := shared(t)
 	var cells []map[string]any
-	for i := range 2000 {
+	for i := range many {
 		cells = append(cells, map[string]any{"cell_type": "code", "execution_count": i, "id": fmt.Sprint("c", i), "metadata": map[string]any{},
 			"outputs": []any{map[string]any{"output_type": "stream", "name": "stdout", "text": []string{strings.Repeat("out\n", 20)}}}, "source": []string{fmt.Sprintf("x%d = %d\n", i, i), "print(x)"}})
 	}
@@ -176,11 +177,10 @@ func TestC093_ManyCells(t *testing.T) {
 	n := &notebook{agent: b.agent(t, "tester"), bed: b}
 	began := time.Now()
 	ans := n.try("connect_notebook", map[string]any{"path": path})
-	within(t, time.Minute, "opening 2,000 cells", began) // half a second on a machine with nothing else to do
-	t.Logf("opened in %v", time.Since(began))
-	want(t, ans.text, "2000 cells", "get_all_cells")
+	within(t, 3*time.Second, "opening them", began)
+	want(t, ans.text, fmt.Sprint(many, " cells"), "get_all_cells")
 	seen := 0
-	for start := 0; start < 2000; {
+	for start := 0; start < many; {
 		page := n.try("get_all_cells", map[string]any{"start": start})
 		if page.isError || page.bytes > 20_000 {
 			t.Fatalf("a page of %d bytes: %.200s", page.bytes, page.text)
@@ -191,7 +191,7 @@ func TestC093_ManyCells(t *testing.T) {
 		}
 		seen, start = seen+got, start+got
 	}
-	if seen != 2000 || ans.bytes > 25_000 {
+	if seen != many || ans.bytes > 25_000 {
 		t.Errorf("saw %d cells; the first answer has %d bytes", seen, ans.bytes)
 	}
 }

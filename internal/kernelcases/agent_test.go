@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for one answer.
-const patience = 90 * time.Second
+const patience = 60 * time.Second * slack
 
 // agent is an MCP client, one JSON line at a time. It is used by the test's
 // goroutine, and by others as long as the test waits for them.
@@ -241,10 +241,10 @@ func wantOutput(t testing.TB, text, wanted string) {
 	}
 }
 
-// within checks that something took no longer than that.
+// within checks that something took no longer than that, on a machine that has nothing else to do.
 func within(t testing.TB, limit time.Duration, what string, since time.Time) {
 	t.Helper()
-	if took := time.Since(since); took > limit {
+	if took := time.Since(since); took > limit*slack {
 		t.Errorf("%s took %v, want at most %v", what, took.Round(time.Millisecond), limit)
 	}
 }

@@ -37,6 +37,9 @@ func TestK04_KernelDeathIsNamed(t *testing.T) {
 			within(t, 4*time.Second, "naming the death", began)
 			want(t, text, c.words...)
 			after := answerOf(n.await("the cell behind it", behind)).text
+			if strings.Contains(after, "new kernel") {
+				return // the old one was gone before the cell came
+			}
 			if c.name == "exit()" { // the kernel was not known to be leaving yet
 				want(t, after, "error", "exit()")
 			} else {
@@ -79,7 +82,7 @@ func TestK04_RestartInEveryState(t *testing.T) {
 		want(t, n.result(first), "kernel")
 		want(t, n.result(second), "restarted")
 	})
-	t.Run("busy", func(t *testing.T) {
+	t.Run("C088 busy", func(t *testing.T) {
 		cell, running := n.start("import time\nprint('begun', flush=True)\ntime.sleep(60)")
 		n.awaitOutput(cell, "begun")
 		behind := n.beginCall("create_cell", map[string]any{"source": "1", "and_run": true})

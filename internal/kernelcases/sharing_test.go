@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"runt/internal/client"
 	"runt/internal/daemon"
 	"runt/internal/domain"
+	"runt/internal/room"
 	"runt/internal/testenv"
 )
 
@@ -133,11 +136,39 @@ func TestK13_NothingOfAKernelIsLeft(t *testing.T) {
 	gone("a kill", pids)
 }
 
+// A kernel ends with its notebook: when that is ended, and when nobody comes back to it.
+func TestK13_TheKernelOfAClosedNotebookEnds(t *testing.T) {
+	t.Parallel()
+	b := alone(t, func(o *daemon.Options) { o.Config.KeepAlive = room.MinKeepAlive })
+	pids := map[string]int{}
+	for _, how := range []string{"ended", "left"} {
+		n := b.fresh(t, nil)
+		text := n.run("import subprocess\nprint(subprocess.Popen(['sleep', '600']).pid)")
+		pid, err := strconv.Atoi(strings.TrimSpace(outputs(text)))
+		if err != nil {
+			t.Fatal(text)
+		}
+		pids[how] = pid
+		if how == "ended" {
+			if _, err := client.ShutdownNotebook(t.Context(), b.opt.Socket, domain.NotebookID(n.id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n.close()
+	}
+	for how, pid := range pids {
+		testenv.Await(t, t.Context(), "the end of a process whose notebook was "+how, func() bool { return !alive(pid) })
+	}
+}
+
 // alive says whether a process exists and is not a zombie.
 func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return false
+		return runtime.GOOS != "linux"
 	}
 	_, after, _ := strings.Cut(string(b), ") ")
 	return !strings.HasPrefix(after, "Z") && !strings.HasPrefix(after, "X")
