@@ -1,6 +1,6 @@
 // Package doctor looks for what keeps runt from working: stale sockets, kernel
-// hosts that nobody owns, journals that cannot be read, missing interpreters. It
-// changes nothing and says of everything it finds what to do.
+// hosts that nobody owns, journals that cannot be read, proxies whose notebook server
+// crashes, missing interpreters. It changes nothing and says of everything it finds what to do.
 package doctor
 
 import (
@@ -53,7 +53,7 @@ const askTimeout = 3 * time.Second
 // Examine makes all checks, in the order in which a person would fix them.
 func Examine(ctx context.Context, o Options) []Finding {
 	var out []Finding
-	for _, check := range []func(context.Context, Options) []Finding{folders, daemon, hosts, journals, python, uv} {
+	for _, check := range []func(context.Context, Options) []Finding{folders, daemon, hosts, journals, proxies, python, uv} {
 		out = append(out, check(ctx, o)...)
 	}
 	return out
