@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,7 @@ func serveWeb(ctx context.Context, a *app, w webFlags) error {
 	}
 	engine := a.engine(log)
 	code, err := mcpserver.RunHTTP(ctx, a.serverOptions(log, engine, nil, nil), mcpserver.HTTPOptions{
-		Listener: ln, Token: token.Text, Hosts: w.hosts, Idle: w.idle,
+		Listener: ln, Token: token.Text, Hosts: w.hosts, Idle: w.idle, Records: filepath.Join(a.places().State, "mcp-sessions"),
 	})
 	if closeErr := engine.Close(); err == nil && closeErr != nil {
 		log.Warn("engine not closed", "error", closeErr)

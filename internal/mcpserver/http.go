@@ -32,6 +32,7 @@ type HTTPOptions struct {
 	Hosts       []string      // further names by which clients may address the server
 	Idle        time.Duration // how long a session may lie idle; 0 means DefaultIdle
 	MaxSessions int           // 0 means DefaultMaxSessions
+	Records     string        // folder in which sessions are noted, so that they go on in the next process; "" for none
 }
 
 func (h HTTPOptions) withDefaults() HTTPOptions {
@@ -91,11 +92,13 @@ func stopServing(srv *http.Server, web *web) error {
 // web serves the HTTP sessions of a Server. Its goroutines are the janitor and
 // the ends of sessions; close ends and awaits them.
 type web struct {
-	s *Server
-	o HTTPOptions
+	s       *Server
+	o       HTTPOptions
+	records records
 
-	wg   sync.WaitGroup
-	stop chan struct{} // closed by close
+	wg       sync.WaitGroup
+	stop     chan struct{} // closed by close
+	reviving sync.Mutex    // held while a session of an earlier process is made to go on
 
 	mu       sync.Mutex // guards the fields that follow
 	sessions map[string]*httpSession
@@ -103,7 +106,10 @@ type web struct {
 }
 
 func (s *Server) newWeb(o HTTPOptions) *web {
-	w := &web{s: s, o: o.withDefaults(), stop: make(chan struct{}), sessions: map[string]*httpSession{}}
+	w := &web{s: s, o: o.withDefaults(), records: records{o.Records}, stop: make(chan struct{}), sessions: map[string]*httpSession{}}
+	if err := w.records.prune(time.Now()); err != nil {
+		s.o.Logger.Warn("sessions of earlier processes", "err", err)
+	}
 	w.wg.Go(w.sweep)
 	return w
 }
@@ -188,21 +194,24 @@ func (w *web) find(id string) *httpSession {
 
 // admit makes a session, unless there are too many or the server is going down.
 func (w *web) admit() (*httpSession, error) {
-	hs := w.s.newHTTPSession()
-	w.mu.Lock()
-	refused := ""
-	switch {
-	case w.closed:
-		refused = "the server is going down; try again"
-	case len(w.sessions) >= w.o.MaxSessions:
-		refused = fmt.Sprintf("all %d sessions are in use; end one with DELETE, or wait until an idle one times out", w.o.MaxSessions)
-	default:
-		w.sessions[hs.id] = hs
-	}
-	w.mu.Unlock()
-	if refused != "" {
+	hs := w.s.newHTTPSession(record{})
+	if err := w.list(hs); err != nil {
 		hs.end(0)
-		return nil, errors.New(refused)
+		return nil, err
 	}
 	return hs, nil
+}
+
+// list puts a session on the list, if there is room for it.
+func (w *web) list(hs *httpSession) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.closed:
+		return errors.New("the server is going down; try again")
+	case len(w.sessions) >= w.o.MaxSessions:
+		return fmt.Errorf("all %d sessions are in use; end one with DELETE, or wait until an idle one times out", w.o.MaxSessions)
+	}
+	w.sessions[hs.id] = hs
+	return nil
 }

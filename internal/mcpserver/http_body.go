@@ -56,6 +56,7 @@ func (c *Client) annotateMessage(raw json.RawMessage) (json.RawMessage, uint64) 
 		var init initialize
 		if json.Unmarshal(e.Params, &init) == nil {
 			c.SetName(init.ClientInfo.Name, init.ClientInfo.Title)
+			c.introduced.CompareAndSwap(nil, &e.Params)
 		}
 		return raw, 0
 	case method != "tools/call":

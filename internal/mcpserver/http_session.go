@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -33,6 +34,10 @@ type httpSession struct {
 	draining chan struct{}
 	cancel   context.CancelCauseFunc // of the calls
 	done     chan struct{}           // closed when the session has ended
+	ended    atomic.Bool             // its client has ended it: it has no record any more
+
+	noting sync.Mutex // held while the record is written; guards noted
+	noted  []byte     // the record as it was written last
 
 	mu      sync.Mutex // guards the fields that follow
 	posts   int        // requests that carry messages, being served
@@ -41,13 +46,15 @@ type httpSession struct {
 	idle    chan struct{}
 }
 
-func (s *Server) newHTTPSession() *httpSession {
+// newHTTPSession makes a session, or one like that of a record.
+func (s *Server) newHTTPSession(rec record) *httpSession {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	hs := &httpSession{
-		id: rand.Text(), client: s.NewClient(nil), draining: make(chan struct{}),
+		id: orElse(rec.ID, rand.Text()), client: s.NewClient(rec.Notebooks), draining: make(chan struct{}),
 		cancel: cancel, done: make(chan struct{}), used: time.Now(), idle: make(chan struct{}, 1),
 	}
 	c := hs.client
+	c.suffix = orElse(rec.Suffix, c.suffix)
 	c.httpID, c.order, c.draining, c.ending = hs.id, newOrder(), hs.draining, ctx
 	hs.server = c.mcpServer()
 	hs.handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return hs.server }, &mcp.StreamableHTTPOptions{
@@ -71,6 +78,9 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	default:
 		hs := w.find(id)
 		if hs == nil {
+			hs = w.revive(id)
+		}
+		if hs == nil {
 			refuse(rw, http.StatusNotFound, "there is no such session; initialize again")
 			return
 		}
@@ -79,6 +89,7 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 		hs.serve(rw, r)
+		w.note(hs)
 	}
 }
 
@@ -100,6 +111,7 @@ func (w *web) begin(rw http.ResponseWriter, r *http.Request) {
 		w.end(hs, 0)
 		return
 	}
+	w.note(hs)
 	w.s.o.Logger.Info("session began", "session", hs.name(), "label", hs.client.dialer.Label())
 }
 
@@ -108,6 +120,7 @@ const deleteLimit = 3 * time.Second
 
 // delete ends a session as its client asked for.
 func (w *web) delete(rw http.ResponseWriter, hs *httpSession) {
+	w.forget(hs)
 	w.end(hs, 0)
 	t := time.NewTimer(deleteLimit)
 	defer t.Stop()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -365,6 +366,56 @@ func TestS01_AnotherVersionEndsTheHTTPServer(t *testing.T) {
 		}
 	case <-time.After(30 * time.Second):
 		t.Error("the server did not end")
+	}
+}
+
+func TestHTTPSessionsGoOnInTheNextProcess(t *testing.T) {
+	b := sharedBed(t)
+	dir := filepath.Join(t.TempDir(), "sessions")
+	kept := func(_ *Options, h *HTTPOptions) { h.Records = dir }
+	first := b.site(kept)
+	c, leaver := first.caller("long-lived"), first.caller("leaver")
+	one := firstID(t, c.call("create_notebook", map[string]any{"path": "one.ipynb"}))
+	two := firstID(t, c.call("create_notebook", nil))
+	c.call("create_cell", map[string]any{"source": "of the first process"})
+	c.exchange(fmt.Sprintf(`{"jsonrpc":"2.0","id":900,"method":"resources/subscribe","params":{"uri":"runt://notebooks/%s/cells"}}`, one))
+	leaver.call("create_notebook", nil)
+	leaver.leave()
+	label := b.peers()[one]
+	first.stop()
+	if code := <-first.code; code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	testenv.Await(t, t.Context(), "the peers to be gone", func() bool {
+		peers := b.peers()
+		return len(peers[one])+len(peers[two]) == 0
+	})
+	second := b.site(kept)
+	var wg sync.WaitGroup
+	next := &caller{site: second, session: c.session, last: 100}
+	for range 5 { // the first of them makes the session go on
+		wg.Go(func() { wantWords(t, next.call("get_all_cells", nil), "of the first process") })
+	}
+	wg.Wait()
+	wantWords(t, next.call("get_all_cells", map[string]any{"notebook": one}), "1 cell")
+	if now := b.peers()[one]; len(now) != 1 || len(label) != 1 || now[0] != label[0] {
+		t.Errorf("the peer was %v and is %v", label, now)
+	}
+	testenv.Await(t, t.Context(), "the subscription", func() bool {
+		files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("records %v, %v, want one", files, err)
+		}
+		next.call("list_notebooks", nil)
+		text, err := os.ReadFile(files[0])
+		return err == nil && strings.Contains(string(text), one+"/cells")
+	})
+	if status, _ := second.send(second.request(http.MethodPost, leaver.session, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)); status != http.StatusNotFound {
+		t.Errorf("a session that its client ended: status %d", status)
+	}
+	next.leave()
+	if status, _ := second.send(next.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); status != http.StatusNotFound {
+		t.Errorf("after DELETE: status %d", status)
 	}
 }
 

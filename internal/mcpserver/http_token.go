@@ -59,23 +59,10 @@ func checkToken(t Token, what string) (Token, error) {
 	return t, nil
 }
 
-// writeToken makes the file in one step, so that nobody reads half of it. Only the user may read it.
+// writeToken makes the file in one step, so that nobody reads half of it.
 func writeToken(t Token) error {
-	dir := filepath.Dir(t.File)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(t.File), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".mcp-token-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(t.Text + "\n")
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), t.File)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return replaceFile(t.File, []byte(t.Text+"\n"))
 }

@@ -2,8 +2,10 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"unicode"
 
 	"runt/internal/session"
@@ -21,9 +23,12 @@ type Client struct {
 	draining <-chan struct{} // closed when running calls should answer with what they have; nil for never
 	ending   context.Context // of an HTTP session: calls are cancelled with it; nil for none
 	httpID   string          // the HTTP session's id; "" over stdio
-	told     told
-	watches  watches                                     // of resources
-	updated  func(ctx context.Context, uri string) error // tells those who subscribed to a resource; set before it is used
+
+	introduced atomic.Pointer[json.RawMessage] // over HTTP, the parameters of initialize; nil before it
+
+	told    told
+	watches watches                                     // of resources
+	updated func(ctx context.Context, uri string) error // tells those who subscribed to a resource; set before it is used
 }
 
 // Close lets go of all notebooks of the client.
