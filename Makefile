@@ -10,6 +10,7 @@ PREFIX      ?= $(HOME)/.local
 FUZZTIME    ?= 10s
 BENCH       ?= .
 BENCHTIME   ?= 1s
+SOAKTIME    ?= 10m
 TESTFLAGS   ?=
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PROGRAMS    := runt runtimed runt-mcp-proxy
@@ -18,7 +19,7 @@ SOURCES     := bench cmd internal scripts
 RACE        := $(if $(shell command -v gcc || command -v clang),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test conformance build install bench fuzz lint deps wasm third-party clean
+.PHONY: help run test conformance build install bench soak fuzz lint deps wasm third-party clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -60,6 +61,9 @@ fuzz: ## every fuzz target for FUZZTIME
 bench: build deps ## benchmarks, and where the time of an execution goes
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) ./internal/...
 	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; fi
+
+soak: build deps ## an agent works for SOAKTIME while what serves it is killed again and again
+	go run ./scripts/soak -bin bin -python "$$(scripts/test-deps python)" -duration $(SOAKTIME)
 
 third-party: ## write THIRD_PARTY.md anew
 	go run ./scripts/thirdparty

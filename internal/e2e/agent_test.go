@@ -51,8 +51,16 @@ type args = map[string]any
 // call calls a tool that must succeed, and returns its text.
 func (a *agent) call(tool string, in args) string {
 	a.t.Helper()
-	return good(a.t, tool, a.Begin(tool, in).Result(patience))
+	began := time.Now()
+	text := good(a.t, tool, a.Begin(tool, in).Result(patience))
+	if took := since(began); took > slow {
+		a.t.Logf("%s took %v", tool, took)
+	}
+	return text
 }
+
+// slow is what a call takes that is worth a line in the test's log.
+const slow = 2 * time.Second
 
 func good(t testing.TB, what string, r proxytest.Result) string {
 	t.Helper()

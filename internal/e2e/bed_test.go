@@ -144,9 +144,14 @@ func (b *bed) command(ctx context.Context, name string, args ...string) *exec.Cm
 // runt runs runt to its end, which must be a good one.
 func (b *bed) runt(t testing.TB, args ...string) string {
 	t.Helper()
-	out, err := b.command(t.Context(), "runt", args...).CombinedOutput()
+	return b.runProgram(t, "runt", args...)
+}
+
+func (b *bed) runProgram(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, err := b.command(t.Context(), name, args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("runt %v: %v\n%s", args, err, out)
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
 	}
 	return string(out)
 }
