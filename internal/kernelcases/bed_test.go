@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -152,7 +153,31 @@ func (b *bed) end() error {
 	}
 	wg.Wait()
 	b.d.Close()
-	return errors.Join(err, b.engine.Close(), os.RemoveAll(b.root))
+	return errors.Join(err, b.engine.Close(), b.leftovers(ctx), os.RemoveAll(b.root))
+}
+
+// leftovers is an error when hosts or kernels outlive all notebooks (K13). Where
+// processes cannot be listed it finds none.
+func (b *bed) leftovers(ctx context.Context) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var left []string
+		files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
+		for _, f := range files {
+			if line, err := os.ReadFile(f); err == nil && strings.Contains(string(line), b.root) {
+				left = append(left, f+": "+strings.ReplaceAll(string(line), "\x00", " "))
+			}
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("processes are left: %s", strings.Join(left, "\n"))
+		}
+	}
 }
 
 func (b *bed) path(name string) string { return filepath.Join(b.dir, name) }
