@@ -62,17 +62,10 @@ func TestS26_ThreeKillsOfTheDaemonUnderThreeAgents(t *testing.T) {
 	b := newBed(t)
 	ada, ben := b.stdio("ada"), b.stdio("ben")
 	eve := b.web(b.serve(), "eve")
-	must := func(text string, err error) string {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
-	}
-	one := firstID(t, must(stdioTry(ada)("create_notebook", nil)))
-	two := firstID(t, must(eve.try("create_notebook", nil)))
-	must(stdioTry(ben)("connect_notebook", map[string]any{"notebook_id": one}))
-	must(stdioTry(ben)("connect_notebook", map[string]any{"notebook_id": two}))
+	one := firstID(t, must(t)(stdioTry(ada)("create_notebook", nil)))
+	two := firstID(t, must(t)(eve.try("create_notebook", nil)))
+	must(t)(stdioTry(ben)("connect_notebook", map[string]any{"notebook_id": one}))
+	must(t)(stdioTry(ben)("connect_notebook", map[string]any{"notebook_id": two}))
 	workers := []*worker{
 		{name: "ada", try: stdioTry(ada)},
 		{name: "ben_in_two", try: stdioTry(ben)},

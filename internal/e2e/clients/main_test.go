@@ -6,6 +6,7 @@ package clients
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -123,40 +124,81 @@ func (b *bed) stdio(name string) *proxytest.Agent {
 	return a
 }
 
-// serve starts `runt mcp --http` and returns its address.
+// server is `runt mcp --http`.
+type server struct {
+	url   string
+	cmd   *exec.Cmd
+	ended chan string // gets what it said, when it has closed its outputs
+}
+
+// serve starts a server for as long as the test lasts, and returns its address.
 func (b *bed) serve() string {
 	b.t.Helper()
-	cmd := b.command(context.Background(), "runt", "mcp", "--http", "127.0.0.1:0")
-	stderr, err := cmd.StderrPipe()
+	s := b.startServer("127.0.0.1:0")
+	b.t.Cleanup(func() { s.stop(b.t) })
+	return s.url
+}
+
+func (b *bed) startServer(addr string) *server {
+	b.t.Helper()
+	s := &server{cmd: b.command(context.Background(), "runt", "mcp", "--http", addr), ended: make(chan string, 1)}
+	stderr, err := s.cmd.StderrPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = s.cmd.Start()
 	}
 	if err != nil {
 		b.t.Fatalf("start runt mcp --http: %v", err)
 	}
 	lines := bufio.NewReader(stderr)
 	first, err := lines.ReadString('\n')
-	ended := make(chan string, 1)
 	go func() {
 		rest, _ := io.ReadAll(lines)
-		ended <- string(rest)
+		s.ended <- string(rest)
 	}()
-	b.t.Cleanup(func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			b.t.Errorf("end runt mcp --http: %v", err)
-		}
-		kill := time.AfterFunc(patience/2, func() { _ = cmd.Process.Kill() })
-		defer kill.Stop()
-		said := <-ended
-		if err := cmd.Wait(); err != nil {
-			b.t.Errorf("runt mcp --http: %v\n%s", err, said)
-		}
-	})
-	url := regexp.MustCompile(`http://\S+`).FindString(first)
-	if err != nil || url == "" {
+	s.url = regexp.MustCompile(`http://\S+`).FindString(first)
+	if err != nil || s.url == "" {
 		b.t.Fatalf("runt mcp --http says %q, %v", first, err)
 	}
-	return url
+	return s
+}
+
+// stop ends the server, which must exit well.
+func (s *server) stop(t testing.TB) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("end runt mcp --http: %v", err)
+	}
+	if code := s.exitCode(t); code != 0 {
+		t.Errorf("runt mcp --http: exit code %d", code)
+	}
+}
+
+// exitCode waits for the server's end.
+func (s *server) exitCode(t testing.TB) int {
+	t.Helper()
+	kill := time.AfterFunc(patience/2, func() { _ = s.cmd.Process.Kill() })
+	defer kill.Stop()
+	said := <-s.ended
+	err := s.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Errorf("wait for runt mcp --http: %v", err)
+	}
+	if said != "" {
+		t.Logf("runt mcp --http said: %s", said)
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// must returns a function that ends the test when a call failed.
+func must(t testing.TB) func(string, error) string {
+	return func(text string, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
 }
 
 var idPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
