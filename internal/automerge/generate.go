@@ -27,13 +27,25 @@ func (p *Peer) generateLive() (msg []byte, ok bool) {
 	if p.sent == last && p.told != nil && SameHeads(p.told, d.heads) {
 		return nil, true
 	}
-	es, ok := d.hist.since(p.sent)
-	if !ok {
-		return nil, false
+	if p.deaf {
+		msg = appendMessage(nil, d.heads, nil, p.frameFlags())
+	} else {
+		es, ok := d.hist.since(p.sent)
+		if !ok {
+			return nil, false
+		}
+		msg = d.frames.get(p, es, last, d.heads)
 	}
-	msg = d.frames.get(p, es, last, d.heads)
 	p.sent, p.told = last, d.heads
 	return msg, true
+}
+
+// frameFlags are the flags of a message made in Go.
+func (p *Peer) frameFlags() byte {
+	if p.strip {
+		return flagReadOnly
+	}
+	return 0
 }
 
 func (p *Peer) generateLibrary() ([]byte, error) {
@@ -64,10 +76,7 @@ type frameCache struct {
 // get returns the message with the changes es, the last of which is number to,
 // less those that p sent itself.
 func (c *frameCache) get(p *Peer, es []entry, to uint64, heads []Hash) []byte {
-	var flags byte
-	if p.strip {
-		flags = flagReadOnly
-	}
+	flags := p.frameFlags()
 	var raw []byte
 	size, own := 0, false
 	for _, e := range es {

@@ -229,7 +229,7 @@ func (p *Peer) regular(m message, in incoming) bool {
 	if m.version != messageV2 || len(m.need) > 0 || len(m.heads) == 0 || !in.known {
 		return false
 	}
-	if m.flags&(flagReset|flagReadOnly) != 0 || !m.flagged {
+	if !m.flagged || m.flags&flagReset != 0 || p.deaf != (m.flags&flagReadOnly != 0) {
 		return false
 	}
 	if p.strip && len(m.chunks) > 0 {
@@ -284,7 +284,7 @@ func (p *Peer) judge(m message, rec *Received) {
 		return
 	}
 	p.stuck = 0
-	if m.flagged && !p.deaf && !p.pure && len(m.need) == 0 && len(m.heads) > 0 && slices.Equal(m.heads, d.heads) {
+	if m.flagged && !p.pure && len(m.need) == 0 && len(m.heads) > 0 && slices.Equal(m.heads, d.heads) {
 		p.free()
 		p.live, p.sent = true, d.hist.last()
 	}

@@ -24,6 +24,11 @@ func TestReadOnlyPeersAreFollowedButNotObeyed(t *testing.T) {
 	if _, ok := ds[1].Get("more"); !ok {
 		t.Error("the read-only peer does not follow any more")
 	}
+	for i := range 3 {
+		apply(t, ds[1], func(b *Batch) { b.Put(b.Root(), "theirs", i) })
+		apply(t, ds[0], func(b *Batch) { b.Put(b.Root(), "more", i) })
+		settle(t, l)
+	}
 	l.opts = ReceiveOptions{}
 	apply(t, ds[0], func(b *Batch) { b.Put(b.Root(), "promoted", 4) })
 	apply(t, ds[1], func(b *Batch) { b.Put(b.Root(), "promoted too", 4) })
@@ -40,8 +45,8 @@ func TestReadOnlyPeerThatNeverWritesIsLive(t *testing.T) {
 		apply(t, ds[0], func(b *Batch) { b.Put(b.Root(), "x", i) })
 		settle(t, l)
 	}
-	if !l.a.Live() {
-		t.Error("not live")
+	if !l.a.Live() || !l.b.Live() {
+		t.Errorf("live %v, the other end %v", l.a.Live(), l.b.Live())
 	}
 	sameState(t, ds...)
 }
