@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// Who is killed.
+const (
+	sessionLayer = "session layer"
+	daemonName   = "daemon"
+)
+
 // longest is how many of the longest waits are shown.
 const longest = 10
 
@@ -95,18 +101,46 @@ func (d *diary) report(w io.Writer, a *agent, s *stage) {
 	elapsed := time.Since(d.began)
 	fmt.Fprintf(w, "%d calls in %v (%.0f a second): %d answered, %d refused, %d lost\n", len(d.calls), elapsed.Round(time.Second),
 		float64(len(d.calls))/elapsed.Seconds(), len(d.calls)-refused-lost, refused, lost)
-	fmt.Fprintf(w, "killed: the session layer %d times, the daemon %d times\n", kills["kill -9 session layer"], kills["kill -9 daemon"])
+	fmt.Fprintf(w, "killed: the session layer %d times, the daemon %d times\n", kills["kill -9 "+sessionLayer], kills["kill -9 "+daemonName])
 	if r, ok := s.status(a.pid()); ok {
 		fmt.Fprintf(w, "proxy %d, the same throughout: %d children, %d calls sent again, breaker %s\n", r.PID, r.Counts.Starts, r.Counts.Resent, r.Breaker.State)
 	}
 	if len(d.backs) > 0 {
 		fmt.Fprintf(w, "from a daemon's death until the next one answers: %s\n", spread(d.backs))
 	}
+	for _, who := range []string{sessionLayer, daemonName} {
+		if all := d.recoveries("kill -9 " + who); len(all) > 0 {
+			fmt.Fprintf(w, "from the death of the %s until the next answer: %s\n", who, spread(all))
+		}
+	}
 	fmt.Fprintln(w, "\nwaits, without what a cell slept by itself:")
 	for _, tool := range sortedKeys(tools) {
 		fmt.Fprintf(w, "  %-17s %6d calls  %s\n", tool, len(tools[tool]), spread(tools[tool]))
 	}
 	d.reportLongest(w)
+}
+
+// inFlight is how long after a death an answer may come that was under way.
+const inFlight = 5 * time.Millisecond
+
+// recoveries returns how long it took after each of such events until a call was answered.
+func (d *diary) recoveries(event string) []time.Duration {
+	var all []time.Duration
+	for _, e := range d.events {
+		if e.text != event {
+			continue
+		}
+		next := time.Duration(-1)
+		for _, c := range d.calls {
+			if after := c.began.Add(c.took).Sub(e.at); after > inFlight && (next < 0 || after < next) {
+				next = after
+			}
+		}
+		if next >= 0 {
+			all = append(all, next)
+		}
+	}
+	return all
 }
 
 // reportLongest shows what happened during the longest waits.

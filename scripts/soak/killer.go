@@ -61,7 +61,7 @@ func (k *killer) killChild() {
 		k.log.note("the session layer was gone already")
 		return
 	}
-	k.log.killed("session layer")
+	k.log.killed(sessionLayer)
 }
 
 func (k *killer) killDaemon(ctx context.Context) {
@@ -70,7 +70,7 @@ func (k *killer) killDaemon(ctx context.Context) {
 		k.log.note("no daemon to kill")
 		return
 	}
-	k.log.killed("daemon")
+	k.log.killed(daemonName)
 	killed := time.Now()
 	for tick := ticks(look); ; {
 		select {
