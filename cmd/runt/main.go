@@ -73,6 +73,6 @@ func root() *cobra.Command {
 	c := &cobra.Command{Use: "runt", Short: "Notebooks that agents and people share", Version: buildinfo.Version(), SilenceUsage: true, SilenceErrors: true}
 	c.PersistentFlags().StringVar(&a.socket, "socket", "", "the daemon's socket (default: $"+paths.EnvSocket+" or the user's own)")
 	c.PersistentFlags().StringVar(&a.level, "log-level", "warn", "debug, info, warn or error")
-	c.AddCommand(mcpCommand(a), daemonCommand(a), psCommand(a), stopCommand(a), nbCommand(a), doctorCommand(a))
+	c.AddCommand(mcpCommand(a), daemonCommand(a), psCommand(a), stopCommand(a), nbCommand(a), doctorCommand(a), keptCommand(a))
 	return c
 }

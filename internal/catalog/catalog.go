@@ -121,6 +121,30 @@ func (c *Catalog) AddExecution(ctx context.Context, rec wire.ExecutionRecord) er
 	return nil
 }
 
+// Each calls f with every record of an execution.
+func (c *Catalog) Each(ctx context.Context, f func(rec wire.ExecutionRecord)) error {
+	rows, err := c.db.QueryContext(ctx, "SELECT record FROM executions")
+	if err != nil {
+		return fmt.Errorf("read catalog: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // what it says, Err says too
+	for rows.Next() {
+		var b []byte
+		var rec wire.ExecutionRecord
+		if err := rows.Scan(&b); err != nil {
+			return fmt.Errorf("read catalog: %w", err)
+		}
+		if err := json.Unmarshal(b, &rec); err != nil {
+			return fmt.Errorf("read catalog: %w", err)
+		}
+		f(rec)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read catalog: %w", err)
+	}
+	return nil
+}
+
 // Execution returns the record of an execution.
 func (c *Catalog) Execution(ctx context.Context, id domain.ExecutionID) (rec wire.ExecutionRecord, found bool, err error) {
 	var b []byte

@@ -46,6 +46,18 @@ func ShutdownNotebook(ctx context.Context, socket string, id domain.NotebookID) 
 	return result.Found, err
 }
 
+// ListKept asks the daemon for the notebooks that it keeps and has not open.
+func ListKept(ctx context.Context, socket string) ([]wire.KeptNotebook, error) {
+	list, err := poolCall[wire.KeptList](ctx, socket, wire.PoolRequest{Type: wire.PoolListKept}, wire.PoolKeptList)
+	return list.Kept, err
+}
+
+// DeleteKept makes the daemon forget a notebook that is not open.
+func DeleteKept(ctx context.Context, socket string, id domain.NotebookID) error {
+	_, err := poolCall[struct{}](ctx, socket, wire.PoolRequest{Type: wire.PoolDeleteKept, NotebookID: string(id)}, wire.PoolOK)
+	return err
+}
+
 // ShutdownDaemon makes the daemon end. It returns when the daemon has agreed to.
 func ShutdownDaemon(ctx context.Context, socket string) error {
 	_, err := poolCall[struct{}](ctx, socket, wire.PoolRequest{Type: wire.PoolShutdown}, wire.PoolShuttingDown)

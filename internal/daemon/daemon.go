@@ -46,6 +46,8 @@ type Options struct {
 	HostCommand []string      // starts a kernel host; "" for this program's own subcommand
 	Version     string        // of this build
 	OrphanAfter time.Duration // 0 for the default
+	PeerIdle    time.Duration // how long a peer may say nothing; 0 for the default
+	CompactAt   int64         // size of a journal that is rewritten; 0 for the default
 	Config      room.Config   // zero for the default
 	Log         *slog.Logger
 	Environ     []string // for environments; os.Environ() when nil
@@ -104,8 +106,9 @@ func Start(opt Options) (*Daemon, error) {
 		d.Close()
 		return nil, err
 	}
-	d.wg.Add(1)
+	d.wg.Add(2)
 	go d.accept()
+	go d.collect()
 	d.log.Info("daemon started", "socket", opt.Socket, "version", opt.Version, "pid", os.Getpid())
 	return d, nil
 }
@@ -133,7 +136,8 @@ func (d *Daemon) prepare() error {
 	d.info = wire.Implementation{Name: "runt", Version: d.opt.Version, Extensions: wire.Extensions, Incarnation: ids.UUID()}
 	d.rooms, d.files = newRegistry(d), filewatch.New(d.log)
 	d.deps = roomactor.Deps{Engine: d.engine, Blobs: blobs, Env: d.resolver(), Files: d.files, Registry: d.rooms, RoomsDir: d.roomsDir(),
-		HostsDir: d.hostsDir(), HostCommand: d.hostCommand(), OrphanAfter: d.orphanAfter(), Info: d.info, Version: d.versionLabel(),
+		HostsDir: d.hostsDir(), HostCommand: d.hostCommand(), OrphanAfter: d.orphanAfter(), PeerIdle: d.opt.PeerIdle, CompactAt: d.opt.CompactAt,
+		Info: d.info, Version: d.versionLabel(),
 		User: userName(), IDs: ids, Now: time.Now, Config: d.config(), Log: d.log}
 	if d.http, err = serveHTTP(blobs, ids.UUID(), d.log); err != nil {
 		return errors.Join(err, d.catalog.Close(), lock.Close())

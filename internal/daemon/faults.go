@@ -61,6 +61,13 @@ func (g *registry) wreck(id domain.NotebookID) (roomactor.Wreck, bool) {
 	return w, ok
 }
 
+// wrecked says whether something is left of a failed room that no list of rooms has.
+func (g *registry) wrecked() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.wrecks) > 0
+}
+
 // Archived implements roomactor.Registry. A record may still be on its way to
 // the catalog.
 func (g *registry) Archived(ctx context.Context, id domain.ExecutionID) (wire.ExecutionRecord, bool) {

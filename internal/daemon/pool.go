@@ -58,6 +58,12 @@ func (d *Daemon) poolRequest(conn *wire.Conn, req wire.PoolRequest) {
 		d.reply(conn, wire.PoolNotebookShutdown, wire.NotebookShutdown{Found: d.shutdownNotebook(domain.NotebookID(req.NotebookID))})
 	case wire.PoolGetExecutionResult:
 		d.executionResult(conn, domain.ExecutionID(req.ExecutionID))
+	case wire.PoolListKept, wire.PoolDeleteKept:
+		if typ, body, err := d.keptRequest(req); err != nil {
+			d.reply(conn, wire.PoolError, failure(err))
+		} else {
+			d.reply(conn, typ, body)
+		}
 	case wire.PoolStatus:
 		d.reply(conn, wire.PoolStats, emptyStats())
 	case wire.PoolFlush:

@@ -59,6 +59,8 @@ type Deps struct {
 	HostsDir    string   // holds a folder per kernel host; its path is short
 	HostCommand []string // starts a kernel host
 	OrphanAfter time.Duration
+	PeerIdle    time.Duration // how long a peer may say nothing; 0 for the default
+	CompactAt   int64         // size of a journal that is rewritten; 0 for the default
 	Info        wire.Implementation
 	Version     string // daemon_version
 	User        string // the principal of local peers
@@ -284,6 +286,7 @@ func (r *Room) teardown() {
 		t.Stop()
 	}
 	for _, p := range r.peers {
+		p.idle.Stop()
 		p.close()
 	}
 	if r.host != nil {

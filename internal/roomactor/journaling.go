@@ -104,6 +104,9 @@ func (r *Room) fullRecords() []journal.Record {
 
 // compact rewrites the journal when it is larger than limit and has grown enough.
 func (r *Room) compact(limit int64) {
+	if r.deps.CompactAt > 0 {
+		limit = r.deps.CompactAt
+	}
 	if r.journal == nil || r.journal.Size() < max(limit, 2*r.compacted) {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"time"
 
 	"runt/internal/automerge"
 	"runt/internal/domain"
@@ -29,6 +30,20 @@ type peer struct {
 	rsReady   bool
 	room      *Room
 	presence  map[string]any // by channel
+	idle      *time.Timer    // drops it when it says nothing for long
+}
+
+// peerIdle is how long a peer may say nothing of its own. Sync messages do not
+// count: they answer others, and a forgotten connection would live on them for ever.
+const peerIdle = 300 * time.Second
+
+var errIdle = errors.New("peer says nothing any more")
+
+func (r *Room) peerIdle() time.Duration {
+	if r.deps.PeerIdle > 0 {
+		return r.deps.PeerIdle
+	}
+	return peerIdle
 }
 
 // Joined says how a peer introduced itself.
@@ -89,6 +104,7 @@ func (r *Room) join(conn *wire.Conn, j Joined) *peer {
 	p.sendStatus(wire.PhasePending, wire.PhasePending)
 	p.control(wire.EncodeHostedBridgeStatus(wire.HostedBridgeStatus{Status: wire.BridgeNotApplicable}))
 	r.peers[p.id] = p
+	p.idle = time.AfterFunc(r.peerIdle(), func() { r.post(func() { r.left(p, errIdle) }) })
 	p.send(docNotebook)
 	p.sendStatus(wire.PhaseSyncing, wire.PhasePending)
 	p.send(docRuntime)
@@ -182,6 +198,10 @@ func (r *Room) frame(p *peer, f wire.Frame) {
 		return
 	}
 	switch f.Type {
+	case wire.FrameRequest, wire.FramePresence, wire.FramePutBlob:
+		p.idle.Reset(r.peerIdle())
+	}
+	switch f.Type {
 	case wire.FrameNotebookSync:
 		r.receive(p, docNotebook, f.Body)
 	case wire.FrameRuntimeSync:
@@ -238,6 +258,7 @@ func (r *Room) left(p *peer, err error) {
 		return
 	}
 	delete(r.peers, p.id)
+	p.idle.Stop()
 	p.close()
 	r.presenceLeft(p)
 	if errors.Is(err, io.EOF) {
@@ -296,6 +317,7 @@ func (r *Room) done(to room.Caller, done wire.ExecutionDone) {
 		r.log.Error("execution not encoded", "execution", done.ExecutionID, "error", err)
 		return
 	}
+	r.publishInfo() // who is answered may look at the list at once
 	p.sendFailed(p.conn.Send(wire.FrameExecution, b))
 	trace.Mark("room.answer", done.ExecutionID)
 	// The connection's goroutine writes it now, and not after the documents are written.
