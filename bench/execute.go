@@ -138,24 +138,35 @@ func benchExecute(ctx context.Context, o options, r *report) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.compare(r, "execute 1+1", subjects, map[string]*target{
+	targets := map[string]*target{
 		"our client: edit, execute, answer": timesAtMost(mcpTarget), "runt mcp: execute_cell": timesAtMost(mcpTarget),
 		"runt-mcp-proxy: execute_cell": timesAtMost(mcpTarget),
-	})
+	}
+	all, err := inTurns(subjects, o.rounds, o.warmup(), o.gap)
+	if err != nil {
+		return err
+	}
+	r.beside("execute 1+1", subjects, all, 0, targets)
+	r.beside("the same beside jupyter_client, which is what people have without us", subjects, all, 1, targets)
+	return nil
 }
 
 // compare measures subjects in turns and reports each beside the first.
 func (o options) compare(r *report, section string, subjects []subject, targets map[string]*target) error {
 	all, err := inTurns(subjects, o.rounds, o.warmup(), o.gap)
-	if err != nil {
-		return err
+	if err == nil {
+		r.beside(section, subjects, all, 0, targets)
 	}
-	for i, s := range subjects {
-		base := ""
-		if i > 0 {
-			base = subjects[0].name
+	return err
+}
+
+// beside reports what was measured of the subjects from number base on, as ratios to that one.
+func (r *report) beside(section string, subjects []subject, all []series, base int, targets map[string]*target) {
+	for i := base; i < len(subjects); i++ {
+		name := ""
+		if i > base {
+			name = subjects[base].name
 		}
-		r.durations(section, s.name, all[i], all[0], base, targets[s.name])
+		r.durations(section, subjects[i].name, all[i], all[base], name, targets[subjects[i].name])
 	}
-	return nil
 }
