@@ -58,13 +58,13 @@ func (a *agent) banners() []string {
 
 // TestP11_C016_ProgramReplacedWhileRunning: taken up when nothing is in flight, not before.
 func TestP11_C016_ProgramReplacedWhileRunning(t *testing.T) {
-	b := installed(t)
+	b, upgrade := installed(t), testenv.BinariesOf(t, next)
 	a := b.agent(t, "p11")
 	a.create("")
 	a.wantEval("kept = 42; kept", "42")
 	before := a.report()
 	long := a.Begin("execute_code", args{"code": "import time\ntime.sleep(2)\nprint('slept', kept)"})
-	install(t, b.bin.Dir, testenv.BinariesOf(t, next), "runt")
+	install(t, b.bin.Dir, upgrade, "runt")
 	await(t, patience, "the proxy to see the new program", func() bool { return a.report().Child.Stale })
 	if now := a.report(); now.Child.PID != before.Child.PID || now.InFlight != 1 {
 		t.Errorf("during a call the session layer was replaced: %+v", now.Child)
@@ -88,7 +88,7 @@ func TestP11_C016_ProgramReplacedWhileRunning(t *testing.T) {
 // session layer goes with exit code 75, the next one finds the running cell, and
 // the client sees one message about it and its own answer.
 func TestK02_C002_C009_DaemonUpgrade(t *testing.T) {
-	b := installed(t)
+	b, upgrade := installed(t), testenv.BinariesOf(t, next)
 	a := b.agent(t, "k02")
 	id := a.create("")
 	a.call("save_notebook", args{"path": b.path("k02.ipynb")})
@@ -99,7 +99,7 @@ func TestK02_C002_C009_DaemonUpgrade(t *testing.T) {
 
 	long := a.Begin("create_cell", args{"source": "import time\nfor i in range(30):\n    print('line', i)\n    time.sleep(0.1)\nkept += 1", "and_run": true, "timeout_secs": 60})
 	await(t, patience, "the cell to run", func() bool { return strings.Contains(b.runt(t, "ps"), "busy") })
-	install(t, b.bin.Dir, testenv.BinariesOf(t, next), programs...)
+	install(t, b.bin.Dir, upgrade, programs...)
 	began := time.Now()
 	out := b.runt(t, "daemon", "restart")
 	restarted := since(began)
