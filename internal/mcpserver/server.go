@@ -61,7 +61,7 @@ func New(o Options) *Server {
 }
 
 func (s *Server) peerOptions() peer.Options {
-	return peer.Options{Socket: s.o.Socket, Engine: s.o.Engine, StartDaemon: s.o.StartDaemon, Logger: s.o.Logger}
+	return peer.Options{Socket: s.o.Socket, Engine: s.o.Engine, StartDaemon: s.o.StartDaemon, Version: s.o.Version, Logger: s.o.Logger}
 }
 
 // NewClient adds a client that holds the given notebooks from an earlier process.

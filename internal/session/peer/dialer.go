@@ -21,6 +21,7 @@ type Options struct {
 	Socket      string
 	Engine      *automerge.Engine
 	StartDaemon func(context.Context) error // starts a daemon if none runs, and returns when it listens; nil: none is started
+	Version     string                      // of this program; a daemon of the same one is no reason to be replaced
 	Logger      *slog.Logger
 }
 

@@ -10,12 +10,13 @@ import (
 
 // Events watches the daemon until ctx ends, after which the channel is closed.
 // The version that is compared is the one of the first daemon seen: the program
-// that started with it need not be replaced for as long as that version runs.
+// that started with it need not be replaced for as long as that version runs, nor
+// when a daemon comes of the program's own version.
 func Events(ctx context.Context, o Options) <-chan session.Event {
-	return translateEvents(ctx, client.Watch(ctx, client.Options{Socket: o.Socket, Logger: o.Logger}))
+	return translateEvents(ctx, o.Version, client.Watch(ctx, client.Options{Socket: o.Socket, Logger: o.Logger}))
 }
 
-func translateEvents(ctx context.Context, from <-chan client.Event) <-chan session.Event {
+func translateEvents(ctx context.Context, own string, from <-chan client.Event) <-chan session.Event {
 	to := make(chan session.Event)
 	go func() {
 		defer close(to)
@@ -31,7 +32,7 @@ func translateEvents(ctx context.Context, from <-chan client.Event) <-chan sessi
 				out.Kind = session.Disconnected
 			case client.Upgraded:
 				out.Kind = session.Upgraded
-				out.VersionDiffers = seen && e.Incarnation.Version != baseline
+				out.VersionDiffers = seen && e.Incarnation.Version != baseline && e.Incarnation.Version != own
 			}
 			if !seen && e.Kind != client.Disconnected {
 				baseline, seen = e.Incarnation.Version, true

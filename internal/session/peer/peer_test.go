@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { leak.Main(m) }
 
 func TestS01_VersionIsComparedWithTheFirstDaemon(t *testing.T) {
 	from := make(chan client.Event)
-	to := translateEvents(t.Context(), from)
+	to := translateEvents(t.Context(), "own", from)
 	at := func(kind client.EventKind, version string) session.Event {
 		from <- client.Event{Kind: kind, Incarnation: client.Incarnation{Version: version}}
 		return <-to
@@ -32,6 +32,7 @@ func TestS01_VersionIsComparedWithTheFirstDaemon(t *testing.T) {
 		{client.Connected, "1", "Connected false"},
 		{client.Disconnected, "1", "Disconnected false"},
 		{client.Upgraded, "1", "Upgraded false"},
+		{client.Upgraded, "own", "Upgraded false"},
 		{client.Upgraded, "2", "Upgraded true"},
 	} {
 		e := at(step.kind, step.version)
