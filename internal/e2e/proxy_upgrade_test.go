@@ -77,6 +77,12 @@ func TestP11_C016_ProgramReplacedWhileRunning(t *testing.T) {
 		t.Errorf("session layer %d after the upgrade: %+v", pid, r)
 	}
 	a.wantEval("kept", "42")
+	install(t, b.bin.Dir, upgrade, "runtimed") // the daemon follows, which this session layer need not be replaced for
+	b.runt(t, "daemon", "restart")
+	a.wantEval("kept", "42")
+	if now := a.report(); now.Child.PID != pid {
+		t.Errorf("the session layer was %d and is %d", pid, now.Child.PID)
+	}
 	if texts := a.banners(); len(texts) != 1 || !strings.Contains(texts[0], " to "+next) {
 		t.Errorf("banners %q", texts)
 	}
