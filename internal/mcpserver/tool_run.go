@@ -204,6 +204,9 @@ func (b *book) awaitOne(ctx context.Context, q wire.CellQueued, w waitFor) (view
 // sendInput answers the input that a cell waits for.
 func sendInput(ctx context.Context, k *call, b *book) (*reply, error) {
 	request := b.runtime().InputRequest()
+	if request == nil && k.again {
+		return textf("The input was answered before this call came a second time."), nil
+	}
 	if request == nil {
 		return nil, invalidf("No cell is waiting for input.").WithHint("A cell that waits for input says so in its result.")
 	}
