@@ -45,6 +45,7 @@ type Handle struct {
 	unasked []wire.ExecutionDone            // told directly before anybody asked; oldest first
 	others  map[string]PeerInfo             // by peer id
 	focus   domain.CellID                   // that the other peers were shown last
+	durable []automerge.Hash                // heads of the latest state that the daemon is known to have on disk
 	timers  map[*Execution]*time.Timer      // of executions that the document shows as over
 }
 

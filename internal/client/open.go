@@ -162,6 +162,7 @@ func (h *Handle) bootstrap(ctx context.Context, hs wire.Handshake, refused domai
 	if err := h.awaitReady(ctx); err != nil {
 		return err
 	}
+	h.noteOnDisk(h.nb.Engine().Heads()) // it was loaded, or is on its way to the disk by now
 	return h.carryOver()
 }
 
@@ -207,29 +208,46 @@ func (h *Handle) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// carryOver takes along what was edited in a lost handle after the last state
-// that the daemon was known to have, provided that the daemon's document still
-// is the one that was edited. A notebook without those edits is better than
-// none, so a failure does not keep it from being opened.
+// carryOver takes along what a lost handle has and the daemon may not have: what
+// was edited there, and what the daemon passed on from others and lost when it
+// died, because it was not on disk yet. The daemon's document must still be the
+// one that was edited, which is so if it has a state that it once was known to
+// have. A notebook without those edits is better than none, so a failure does not
+// keep it from being opened.
 func (h *Handle) carryOver() error {
 	old := h.o.Carry
 	h.o.Carry = nil
 	if old == nil || old.id != h.id {
 		return nil
 	}
-	known := old.nbSync.peer.TheirHeads()
-	if len(known) == 0 || !h.nb.Engine().Has(known...) {
-		return nil
+	for _, known := range [][]automerge.Hash{old.nbSync.peer.TheirHeads(), old.onDisk()} {
+		if len(known) == 0 || !h.nb.Engine().Has(known...) {
+			continue
+		}
+		changes, err := old.nb.Engine().ChangesSince(known)
+		if err == nil && len(changes) > 0 {
+			_, err = h.nb.Engine().ApplyChanges(changes)
+		}
+		if err != nil {
+			h.o.Logger.Warn("edits not taken along", "notebook", h.id, "error", err)
+			return nil
+		}
+		return h.nbSync.push()
 	}
-	changes, err := old.nb.Engine().ChangesSince(known)
-	if err == nil && len(changes) > 0 {
-		_, err = h.nb.Engine().ApplyChanges(changes)
-	}
-	if err != nil {
-		h.o.Logger.Warn("edits not taken along", "notebook", h.id, "error", err)
-		return nil
-	}
-	return h.nbSync.push()
+	return nil
+}
+
+// onDisk is the latest state that the daemon is known to have on its disk.
+func (h *Handle) onDisk() []automerge.Hash {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.durable
+}
+
+func (h *Handle) noteOnDisk(heads []automerge.Hash) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.durable = heads
 }
 
 // discard releases what an opening that failed has made.

@@ -67,6 +67,9 @@ func (h *Handle) Confirm(ctx context.Context) error {
 	heads := h.nb.Engine().Heads()
 	if h.info.NotebookSyncReceipt || h.Extended() {
 		_, err := h.Request(ctx, wire.Request{Action: wire.ActionAcknowledgeSync, RequiredHeads: automerge.HashStrings(heads)})
+		if err == nil {
+			h.noteOnDisk(heads)
+		}
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
