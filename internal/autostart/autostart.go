@@ -45,7 +45,21 @@ func Ensure(ctx context.Context, p paths.Places) error {
 	if err != nil {
 		return domain.Errorf(domain.CodeSessionDisconnected, "The daemon could not be started: %w", err).WithHint("Start it by hand: %s --socket %s", bin, p.Socket)
 	}
-	return await(ctx, p, ended)
+	return await(ctx, bin, p, ended)
+}
+
+// exitRunning is the exit code of a daemon that found the lock held by another.
+const exitRunning = 3
+
+// mayStartAgain says whether a start that ended so is worth another: it found the
+// lock held, and now nobody holds it. The holder was being killed, then.
+func mayStartAgain(how error, p paths.Places) bool {
+	var exit *exec.ExitError
+	if !errors.As(how, &exit) || exit.ExitCode() != exitRunning {
+		return false
+	}
+	free, err := unlocked(p.Socket + ".lock")
+	return err == nil && free
 }
 
 // Find returns the program of that name: what the environment variable says, the one beside
@@ -107,7 +121,7 @@ func start(bin string, p paths.Places) (<-chan error, error) {
 
 // await waits until the socket is served. A daemon of ours that ended lost the
 // race against another, which then serves it.
-func await(ctx context.Context, p paths.Places, ended <-chan error) error {
+func await(ctx context.Context, bin string, p paths.Places, ended <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	tick := time.NewTicker(retry)
@@ -121,6 +135,12 @@ func await(ctx context.Context, p paths.Places, ended <-chan error) error {
 		case how = <-ended:
 			ended = nil
 		case <-tick.C:
+			if ended == nil && mayStartAgain(how, p) {
+				var err error
+				if ended, err = start(bin, p); err != nil {
+					return domain.Errorf(domain.CodeSessionDisconnected, "The daemon could not be started: %w", err).WithHint("Start it by hand: %s --socket %s", bin, p.Socket)
+				}
+			}
 		case <-ctx.Done():
 			if how == nil {
 				how = context.Cause(ctx)
