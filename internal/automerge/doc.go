@@ -30,7 +30,9 @@
 //
 // Every Doc keeps a copy of its state as Go values, brought up to date by the
 // patches that each changing call returns. View, Get, Heads and Has read it and
-// never enter WebAssembly.
+// never enter WebAssembly. The patches are not the crate's, which are wrong where
+// several values stand in one place: the shim notes the operations of a batch and
+// reads the places that foreign changes touch.
 //
 // # Sync
 //
@@ -65,5 +67,11 @@
 // that machine are loaded again, when they are next used, from the save and the
 // changes that Go keeps; the shard in which it happened gets a machine of its
 // own, so that a document that traps again disturbs nobody. Peers of those
-// documents start their sync anew.
+// documents that are not live start their sync anew.
+//
+// Input from outside is checked before it reaches the crate: lengths and
+// checksums of messages and changes, their actors if the caller wants to know, and
+// the number of operations that they unfold to. A call has no time limit, because
+// the runtime's way to have one makes every call three times slower; with the
+// limit on operations a call lasts some ten seconds at worst.
 package automerge

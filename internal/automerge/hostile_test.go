@@ -114,7 +114,7 @@ func TestDamagedSavesNeverHurtOtherShards(t *testing.T) {
 		apply(t, healthy, func(b *Batch) { b.Put(b.Root(), "n", i) })
 	}
 	checkMirror(t, healthy)
-	if n := len(healthy.hist.log); n != seeds(t, 300)+1 {
+	if n := int(healthy.hist.last()); n != seeds(t, 300)+1 {
 		t.Errorf("healthy document has %d changes", n)
 	}
 	t.Logf("%d loaded, %d traps", loaded, traps)

@@ -151,7 +151,7 @@ func TestLivePeersSayNothingTwice(t *testing.T) {
 // TestRandomSchedulesConverge runs a hub with three peers, each pair on the
 // fast path or on the library, with changes and messages in random order.
 func TestRandomSchedulesConverge(t *testing.T) {
-	for seed := range seeds(t, 30) {
+	for seed := range seeds(t, 20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(seed), 2))
 			ds := seeded(t, 4)
