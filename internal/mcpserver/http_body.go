@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
+	"sync"
 )
 
 // message is the body of a request over HTTP, as the library gets it.
@@ -63,9 +64,11 @@ func (c *Client) annotateMessage(raw json.RawMessage) (json.RawMessage, uint64) 
 		return raw, 0
 	}
 	turn := c.order.next()
+	call := callID(c.httpID, sameCall(id, e.Params))
 	params, err := withMeta(e.Params, map[string]json.RawMessage{
-		metaCallID: quote(callID(c.httpID, sameCall(id, e.Params))),
+		metaCallID: quote(call),
 		metaTurn:   json.RawMessage(strconv.FormatUint(turn, 10)),
+		metaAgain:  json.RawMessage(strconv.FormatBool(c.recent.saw(call))),
 	})
 	fields := map[string]json.RawMessage{}
 	if err == nil {
@@ -112,4 +115,32 @@ func withMeta(params json.RawMessage, entries map[string]json.RawMessage) (json.
 	}
 	fields["_meta"] = raw
 	return json.Marshal(fields)
+}
+
+// maxRecent is how many of a client's latest calls are known again.
+const maxRecent = 512
+
+// recent knows the latest calls of a client.
+type recent struct {
+	mu    sync.Mutex // guards the fields that follow
+	known map[string]bool
+	order []string // oldest first
+}
+
+// saw says whether it has been asked about the call before.
+func (r *recent) saw(call string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[call] {
+		return true
+	}
+	if r.known == nil {
+		r.known = map[string]bool{}
+	}
+	r.known[call] = true
+	if r.order = append(r.order, call); len(r.order) > maxRecent {
+		delete(r.known, r.order[0])
+		r.order = r.order[1:]
+	}
+	return false
 }

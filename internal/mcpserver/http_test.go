@@ -132,6 +132,15 @@ func TestS27_HTTPACallSentAgainFindsItsOwnWork(t *testing.T) {
 	if n := strings.Count(c.call("get_all_cells", nil), "\n") - before; n != 2 {
 		t.Errorf("%d new cells, want 2", n)
 	}
+	edit := c.message("replace_match", map[string]any{"cell_id": firstID(t, one.text), "match": "once", "content": "once more"})
+	for range 2 {
+		if ans := answerOf(c.exchange(edit)); ans.isError {
+			t.Errorf("an edit sent again: %s", ans.text)
+		}
+	}
+	if text := c.call("get_cell", map[string]any{"cell_id": firstID(t, one.text)}); strings.Contains(text, "more more") {
+		t.Errorf("the edit was made twice: %s", text)
+	}
 }
 
 // cutter passes connections on to a socket until they are cut.

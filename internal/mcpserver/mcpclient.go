@@ -26,6 +26,7 @@ type Client struct {
 
 	introduced atomic.Pointer[json.RawMessage] // over HTTP, the parameters of initialize; nil before it
 
+	recent  recent // calls over HTTP
 	told    told
 	watches watches                                     // of resources
 	updated func(ctx context.Context, uri string) error // tells those who subscribed to a resource; set before it is used
