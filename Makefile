@@ -40,7 +40,7 @@ deps: ## install what the tests need into the user's cache folder
 
 test: lint deps wasm ## lint, and every test with the race detector
 	@[ -n "$(RACE)" ] || echo "no C compiler: testing without the race detector"
-	RUNT_TEST_PYTHON="$$(scripts/test-deps python)/python" go test $(RACE) -timeout 9m $(TESTFLAGS) ./...
+	RUNT_INTEROP_SEEDS=40 RUNT_TEST_PYTHON="$$(scripts/test-deps python)/python" go test $(RACE) -timeout 9m $(TESTFLAGS) ./...
 	$(MAKE) conformance
 
 conformance: deps ## what others made for MCP, against runt: the conformance suite, the inspector, the official libraries

@@ -122,12 +122,6 @@ func (b *bed) endNotebook(t testing.TB, id string) {
 	}
 }
 
-// run runs code in a new cell and returns the answer's text.
-func (a *agent) run(code string) string {
-	a.t.Helper()
-	return a.call("create_cell", args{"source": code, "and_run": true})
-}
-
 // eval runs code without a cell and returns what it printed or gave.
 func (a *agent) eval(code string) string {
 	a.t.Helper()

@@ -31,9 +31,6 @@ type bed struct {
 	work string // folder of the notebooks
 	bin  testenv.Programs
 	env  []string
-
-	mu     sync.Mutex // guards agents
-	agents int
 }
 
 // shared is the bed of the tests that leave its daemon usable.

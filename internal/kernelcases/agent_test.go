@@ -29,7 +29,6 @@ type agent struct {
 	last    int
 	waiting map[string]chan map[string]any
 	notes   []map[string]any // notifications and requests of the server
-	longest int              // bytes of the longest line read
 }
 
 func newAgent(t testing.TB, in io.WriteCloser) *agent {

@@ -12,13 +12,13 @@ import (
 // capabilities are what the server offers, logging among them: it is on its way out
 // of the protocol, and clients of today use it.
 func capabilities() *mcp.ServerCapabilities {
-	//lint:ignore SA1019 deprecated by a version of the protocol that stateful servers do not speak
-	logging := &mcp.LoggingCapabilities{}
-	//lint:ignore SA1019 as above
-	return &mcp.ServerCapabilities{
-		Completions: &mcp.CompletionCapabilities{}, Logging: logging, Prompts: &mcp.PromptCapabilities{},
+	c := &mcp.ServerCapabilities{
+		Completions: &mcp.CompletionCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 		Resources: &mcp.ResourceCapabilities{Subscribe: true}, Tools: &mcp.ToolCapabilities{},
 	}
+	//lint:ignore SA1019 deprecated by a version of the protocol that stateful servers do not speak
+	c.Logging = &mcp.LoggingCapabilities{}
+	return c
 }
 
 // mcpServer makes the MCP library's server for one client.

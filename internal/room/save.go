@@ -11,7 +11,6 @@ type saveState struct {
 	number   uint64
 	current  *saveRequest
 	waiting  []saveRequest
-	quietSet bool
 	maxSet   bool
 	bound    bool // the room has a file
 	starting bool // the event being handled starts a save, which has all that is written with it
