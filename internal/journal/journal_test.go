@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+
+	"runt/internal/testenv"
 )
 
 func TestAppendedRecordsAreThereAfterReopening(t *testing.T) {
@@ -144,8 +146,11 @@ func TestD04_DiskFull(t *testing.T) {
 			err := wait(t, j, pos)
 			if at == StepSyncDir && err == nil {
 				full.Store(false) // the first write was over before the disk was full
-			} else if !errors.Is(err, syscall.ENOSPC) || !errors.Is(j.Err(), syscall.ENOSPC) || j.Durable() >= pos || surfaced.Load() == 0 {
-				t.Fatalf("error %v, state %v, durable %d, surfaced %d", err, j.Err(), j.Durable(), surfaced.Load())
+			} else {
+				if !errors.Is(err, syscall.ENOSPC) || !errors.Is(j.Err(), syscall.ENOSPC) || j.Durable() >= pos {
+					t.Fatalf("error %v, state %v, durable %d", err, j.Err(), j.Durable())
+				}
+				testenv.Await(t, t.Context(), "the error to be told", func() bool { return surfaced.Load() > 0 })
 			}
 			pos = j.Append(rec(2))
 			if err := wait(t, j, pos); full.Load() && !errors.Is(err, syscall.ENOSPC) {
