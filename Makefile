@@ -11,6 +11,7 @@ FUZZTIME    ?= 10s
 BENCH       ?= .
 BENCHTIME   ?= 1s
 SOAKTIME    ?= 10m
+CHAOSTIME   ?= 5m
 TESTFLAGS   ?=
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PROGRAMS    := runt runtimed runt-mcp-proxy
@@ -19,7 +20,7 @@ SOURCES     := bench cmd internal scripts
 RACE        := $(if $(shell command -v gcc || command -v clang),-race,)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test conformance build install bench soak fuzz lint deps wasm third-party clean
+.PHONY: help run test conformance build install bench soak chaos fuzz lint deps wasm third-party clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -64,6 +65,9 @@ bench: build deps ## benchmarks, and where the time of an execution goes
 
 soak: build deps ## an agent works for SOAKTIME while what serves it is killed again and again
 	go run ./scripts/soak -bin bin -python "$$(scripts/test-deps python)" -duration $(SOAKTIME)
+
+chaos: build deps ## agents work for CHAOSTIME while daemon, session layers and kernel hosts die at random; then: is all there once?
+	go run ./scripts/soak -chaos -bin bin -python "$$(scripts/test-deps python)" -duration $(CHAOSTIME)
 
 third-party: ## write THIRD_PARTY.md anew
 	go run ./scripts/thirdparty

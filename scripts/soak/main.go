@@ -3,6 +3,10 @@
 // and then. It reports what was asked, answered, refused and done twice, and what
 // the longest waits were made of. It fails when a call was refused or lost, or
 // when something was done twice or not at all.
+//
+// With -chaos it is what `make chaos` runs: two agents edit, run and save two
+// notebooks while daemon, session layers and kernel hosts are killed at random;
+// then it proves that all that was acknowledged is there once.
 package main
 
 import (
@@ -28,6 +32,7 @@ type options struct {
 	daemon   time.Duration
 	pace     time.Duration
 	keep     bool
+	chaos    bool
 }
 
 func main() {
@@ -39,9 +44,14 @@ func main() {
 	flag.DurationVar(&o.daemon, "daemon", 30*time.Second, "pause between kills of the daemon; 0 for none")
 	flag.DurationVar(&o.pace, "pace", 100*time.Millisecond, "pause between two calls of each of the agent's three hands")
 	flag.BoolVar(&o.keep, "keep", false, "keep the folder with logs and notebooks")
+	flag.BoolVar(&o.chaos, "chaos", false, "two agents, kills at random, and a proof that nothing was lost")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o)
+	play := run
+	if o.chaos {
+		play = runChaos
+	}
+	err := play(ctx, o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)

@@ -56,6 +56,11 @@ func (s *stage) program(ctx context.Context, args ...string) *exec.Cmd {
 
 // end ends notebooks, kernels and daemon, and removes the folder.
 func (s *stage) end(ctx context.Context) error {
+	return errors.Join(s.stop(ctx), s.remove())
+}
+
+// stop ends notebooks, kernels and daemon.
+func (s *stage) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	var errs []error
@@ -68,11 +73,16 @@ func (s *stage) end(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out))
 		}
 	}
+	return errors.Join(errs...)
+}
+
+// remove removes the folder, unless it is to be kept.
+func (s *stage) remove() error {
 	if s.keep {
 		fmt.Println("kept:", s.dir)
-		return errors.Join(errs...)
+		return nil
 	}
-	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+	return os.RemoveAll(s.dir)
 }
 
 func (s *stage) endNotebooks(ctx context.Context) error {
