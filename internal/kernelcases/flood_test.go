@@ -129,7 +129,7 @@ func TestK11_LateThreadOutput(t *testing.T) {
 func TestK11_HugePrint(t *testing.T) {
 	t.Parallel()
 	n := shared(t).fresh(t, nil)
-	ans := n.try("create_cell", map[string]any{"source": fmt.Sprintf("print('x' * (64 << 20 // %d) + 'end')", divisor), "and_run": true, "timeout_secs": 80})
+	ans := n.try("create_cell", map[string]any{"source": fmt.Sprintf("print('x' * ((64 << 20) // %d) + 'end')", divisor), "and_run": true, "timeout_secs": 80})
 	want(t, ans.text, "done", "xxx", "left out")
 	if ans.isError || ans.bytes > modelLimit {
 		t.Errorf("%d bytes: %.300s", ans.bytes, ans.text)
