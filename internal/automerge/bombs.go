@@ -5,10 +5,11 @@ import "fmt"
 // A few bytes can stand for millions of operations, because the columns of a
 // change are run-length encoded. The crate unfolds them all, for seconds or until
 // memory ends, while everybody on the same machine waits. So operations are
-// counted first; the action column has one entry for each.
+// counted first; the action column has one entry for each. A character of a text is
+// an operation: the limits leave room for a cell of four million of them.
 const (
-	maxOpsInChange   = 1 << 20
-	maxOpsInDocument = 4 << 20
+	maxOpsInChange   = 4 << 20
+	maxOpsInDocument = 16 << 20
 
 	// actionColumn is the specification of the action column; actionDeflated is
 	// the same with its data compressed, which only documents do.

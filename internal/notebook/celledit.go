@@ -1,6 +1,8 @@
 package notebook
 
 import (
+	"unicode/utf8"
+
 	"runt/internal/automerge"
 	"runt/internal/docvalue"
 	"runt/internal/domain"
@@ -64,7 +66,9 @@ func (tx *Tx) SetSource(id domain.CellID, s string) error {
 	if err != nil || d.text && d.source != nil && *d.source == s {
 		return err
 	}
-	if d.text {
+	if d.text && d.source != nil {
+		tx.replaceText(tx.batch.Get(d.obj, "source"), *d.source, s)
+	} else if d.text {
 		tx.batch.UpdateText(tx.batch.Get(d.obj, "source"), s)
 	} else {
 		tx.batch.Put(d.obj, "source", automerge.Text(s))
@@ -72,6 +76,42 @@ func (tx *Tx) SetSource(id domain.CellID, s string) error {
 	d.text, d.source = true, &s
 	tx.did(id)
 	return nil
+}
+
+// maxDiff is how many characters of two texts may differ, between what they
+// begin and end with alike, for the engine to find the smallest change. Its time
+// grows with their product: megabytes would take hours.
+const maxDiff = 10_000
+
+// replaceText makes a text read now: by the smallest change, or, where the texts
+// differ too much for that, by replacing all between their common beginning and end.
+func (tx *Tx) replaceText(text automerge.Obj, was, now string) {
+	head, tail := commonEnds(was, now)
+	gone, come := was[head:len(was)-tail], now[head:len(now)-tail]
+	if len(gone)+len(come) <= maxDiff {
+		tx.batch.UpdateText(text, now)
+		return
+	}
+	tx.batch.Splice(text, automerge.CodePointLen(was[:head]), automerge.CodePointLen(gone), come)
+}
+
+// commonEnds returns how many bytes two texts begin and end with alike, in whole
+// characters, not counting any twice.
+func commonEnds(a, b string) (head, tail int) {
+	n := min(len(a), len(b))
+	for head < n && a[head] == b[head] {
+		head++
+	}
+	for head > 0 && (head < len(a) && !utf8.RuneStart(a[head]) || head < len(b) && !utf8.RuneStart(b[head])) {
+		head--
+	}
+	for tail < n-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	for tail > 0 && !utf8.RuneStart(a[len(a)-tail]) {
+		tail--
+	}
+	return head, tail
 }
 
 // SpliceSource deletes del code points of a source at pos and inserts s there.

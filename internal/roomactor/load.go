@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"strings"
 	"time"
@@ -199,36 +200,35 @@ func ReadFile(path string) ([]byte, error) {
 
 // fillFromFile writes cells and metadata of a file into the documents.
 func (r *Room) fillFromFile(file *ipynb.File) error {
-	execs := map[domain.CellID]room.Execution{}
 	latest := map[domain.CellID]domain.ExecutionID{}
 	var list []room.Execution
-	_, err := r.nb.Edit(func(tx *notebook.Tx) error {
-		tx.SetIdentity(r.id)
-		for k, v := range file.Metadata {
-			if err := tx.SetMetadata(k, v); err != nil {
-				return err
+	for first, cells := range batches(file.Cells) {
+		_, err := r.nb.Edit(func(tx *notebook.Tx) error {
+			if first == 0 {
+				if err := fillHead(tx, r.id, file.Metadata); err != nil {
+					return err
+				}
 			}
+			for _, c := range cells {
+				nc := newCell(c)
+				if x, ok := r.loadedExecution(c, uint64(len(list))); ok {
+					nc.ExecutionID, latest[nc.ID] = string(x.ID), x.ID
+					list = append(list, x)
+				}
+				if err := tx.AddCell(nc, notebook.Last); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("fill notebook: %w", err)
 		}
-		for _, c := range file.Cells {
-			nc := newCell(c)
-			if x, ok := r.loadedExecution(c, uint64(len(list))); ok {
-				nc.ExecutionID = string(x.ID)
-				execs[nc.ID], latest[nc.ID] = x, x.ID
-				list = append(list, x)
-			}
-			if err := tx.AddCell(nc, notebook.Last); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("fill notebook: %w", err)
 	}
 	if err := r.fillRuntime(); err != nil {
 		return err
 	}
-	_, err = r.rs.Edit(func(tx *runtimestate.Tx) error {
+	_, err := r.rs.Edit(func(tx *runtimestate.Tx) error {
 		for _, x := range list {
 			if err := tx.PutExecution(runtimeExecution(x)); err != nil {
 				return err
@@ -238,6 +238,38 @@ func (r *Room) fillFromFile(file *ipynb.File) error {
 	})
 	r.core.Restore(room.Restored{Executions: list, Latest: latest, Kernel: r.rs.Kernel()})
 	return err
+}
+
+// batchSize is how many characters of source one change of the document gets. A
+// character is an operation, and a change must not have too many of them.
+const batchSize = 1 << 20
+
+// batches cuts cells into runs of at most batchSize characters, or one larger
+// cell, with the index of the first. There is at least one run, which may be empty.
+func batches(cells []ipynb.Cell) iter.Seq2[int, []ipynb.Cell] {
+	return func(yield func(int, []ipynb.Cell) bool) {
+		first, size := 0, 0
+		for i, c := range cells {
+			if i > first && size+len(c.Source) > batchSize {
+				if !yield(first, cells[first:i]) {
+					return
+				}
+				first, size = i, 0
+			}
+			size += len(c.Source)
+		}
+		yield(first, cells[first:])
+	}
+}
+
+func fillHead(tx *notebook.Tx, id domain.NotebookID, metadata map[string]any) error {
+	tx.SetIdentity(id)
+	for k, v := range metadata {
+		if err := tx.SetMetadata(k, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func runtimeExecution(x room.Execution) runtimestate.Execution {
