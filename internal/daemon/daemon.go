@@ -262,6 +262,10 @@ func (d *Daemon) Close() {
 		if err := d.listener.Close(); err != nil {
 			d.log.Debug("listener closed", "error", err)
 		}
+		// Nobody else's: the lock is held until the end of this function.
+		if err := os.Remove(d.opt.Socket); err != nil {
+			d.log.Debug("socket not removed", "error", err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
