@@ -1,3 +1,5 @@
+//go:build kills
+
 package clients
 
 import (
