@@ -30,11 +30,15 @@ func (b *bed) blocked(h *client.Handle, want string) {
 	if !strings.Contains(body.Reason.Message, want) || body.Hint == "" {
 		b.t.Errorf("the save says %+v, want %q and a hint", body, want)
 	}
-	for _, i := range b.d.rooms.list() {
-		if i.ID == h.ID() && !i.Status.Dirty {
-			b.t.Error("the notebook counts as saved")
+	// While an automatic save is under way the notebook does not count as dirty.
+	testenv.Await(b.t, b.ctx(), "a notebook that does not count as saved", func() bool {
+		for _, i := range b.d.rooms.list() {
+			if i.ID == h.ID() {
+				return i.Status.Dirty
+			}
 		}
-	}
+		return false
+	})
 }
 
 func (b *bed) saved(h *client.Handle, path, want string) {
