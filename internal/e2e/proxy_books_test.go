@@ -256,6 +256,7 @@ func TestC029_C030_TwoClientsShareAKernel(t *testing.T) {
 	mine := other.create("")
 	kernels := func() int { return b.count("ipykernel_launcher") }
 	one.wantEval("shared = 1; shared", "1")
+	other.wantEval("'its own'", "'its own'") // its kernel has started too
 	before := kernels()
 	one.call("connect_notebook", args{"notebook": mine})
 	one.call("connect_notebook", args{"path": path})
