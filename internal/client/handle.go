@@ -160,7 +160,7 @@ func (h *Handle) Edit(ctx context.Context, fn func(*notebook.Tx) error, opts ...
 	}
 	h.changed.notify()
 	if err := h.nbSync.push(); err != nil {
-		return update.Heads, lostError(err)
+		return update.Heads, h.broken(err)
 	}
 	trace.Mark("client.edited", string(h.id))
 	return update.Heads, nil
@@ -279,6 +279,16 @@ func (h *Handle) fail(err error) {
 		}
 	}
 	h.changed.notify()
+}
+
+// broken ends the handle because something could not be sent, and says why it
+// is over. No error of code session_disconnected is returned while the handle still
+// counts as connected: who gets one asks for the next handle, and would be given
+// this one again until the reader notices.
+func (h *Handle) broken(err error) error {
+	h.fail(lostError(err))
+	h.closeConn()
+	return h.Err()
 }
 
 // lostError says that the connection broke, and why.

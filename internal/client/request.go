@@ -44,7 +44,7 @@ func (h *Handle) Request(ctx context.Context, r wire.Request) (wire.Response, er
 	}
 	defer h.forget(r.ID)
 	if err := h.conn.Send(wire.FrameRequest, body); err != nil {
-		return wire.Response{}, lostError(err)
+		return wire.Response{}, h.broken(err)
 	}
 	select {
 	case response := <-answer:
