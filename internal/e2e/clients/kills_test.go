@@ -1,5 +1,3 @@
-//go:build kills
-
 package clients
 
 import (
